@@ -1,4 +1,4 @@
-"""Types of arrays, exact sums, values that are numbered or paired, hashes, and data frames."""
+"""Array types, numbering and pairing of values, exact sums, hashes, and data frames."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Table: TypeAlias = NDArray[Any]
 """A structured array: a row for each record, a named field for each column."""
 
 Columns: TypeAlias = Literal["params", "counters"]
-"""Whether the columns of a table are the parameters or the counters (`PAPI`) of lines."""
+"""What the columns of a table are: the parameters or the counters (`PAPI`) of timing lines."""
 
 
 def check_columns(columns: object) -> None:
-    """Raise `UsageError` for anything else than one of `Columns`."""
+    """Raise `UsageError` unless the value is one of `Columns`."""
     if not isinstance(columns, str) or columns not in ("params", "counters"):
         raise UsageError(f"columns must be 'params' or 'counters', not {columns!r}")
 
@@ -44,10 +44,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: the increment of splitmix64."""
 
 MOST_SECONDS = 1e100
-"""The longest time of a call, as in the C core: squares and sums of such times are finite."""
+"""The longest time of a call, as in `tracebigsim`: its square, and sums of many, are finite."""
 
 FEW = 64
-"""At most this many values are sorted faster than partitioned."""
+"""Up to this many values are sorted in less time than they are partitioned."""
 
 
 def median(values: Floats) -> float:
@@ -64,16 +64,16 @@ def median(values: Floats) -> float:
 
 
 def column_range(rows: Floats) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest value of each column, NaN if it contains one.
+    """Return the lowest and the highest value of each column; both are NaN if it contains NaN.
 
-    There must be a row. Column by column takes a fraction of the time of all at once.
+    There must be a row. Column by column takes a fraction of the time of `rows.min(axis=0)`.
     """
     lowest = np.array([column.min() for column in rows.T])
     return lowest, np.array([column.max() for column in rows.T])
 
 
 def rows_by_key(keys: NDArray[np.signedinteger[Any]], chosen: Flags) -> list[Ints]:
-    """Return the indices of the chosen rows of each key, in the order of their first rows."""
+    """Return the indices of the chosen rows, grouped by key; groups are in order of first rows."""
     rows = np.flatnonzero(chosen)
     if not len(rows):
         return []
@@ -83,21 +83,21 @@ def rows_by_key(keys: NDArray[np.signedinteger[Any]], chosen: Flags) -> list[Int
 
 
 def spans(firsts: Any, counts: Any) -> Ints:
-    """Return `counts[k]` consecutive indices from `firsts[k]` on, for each k."""
+    """Return, in one array, `counts[k]` consecutive indices from `firsts[k]` on for each k."""
     indices = np.repeat(firsts - (np.cumsum(counts) - counts), counts).astype(np.int64)
     indices += np.arange(len(indices))
     return indices
 
 
 def numbered(values: Iterable[Key]) -> tuple[tuple[Key, ...], Ints]:
-    """Return the distinct values in the order of their first appearance, and each one's number."""
+    """Return the distinct values in order of first appearance, and each value's index in them."""
     known: dict[Key, int] = {}
     numbers = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
     return tuple(known), numbers
 
 
 def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key, ...], Ints]:
-    """Return the distinct texts of several parts, and the number of each of their rows."""
+    """Return the distinct texts of several parts, and the index in them of each row's text."""
     known: dict[Key, int] = {}
     numbers = [np.zeros(0, dtype=np.int64)]
     for texts, number in parts:
@@ -108,12 +108,12 @@ def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key
 
 @dataclass(frozen=True)
 class Texts:
-    """A column of texts."""
+    """A column of texts, which holds each distinct text once."""
 
     distinct: tuple[str, ...]
-    """Different texts, of which a part of a file may have some in no row."""
+    """Distinct texts; in a part of a file, some may be in no row."""
     number: Ints
-    """The index of each row's text among them."""
+    """The index in `distinct` of each row's text."""
 
     @classmethod
     def joined(cls, parts: Iterable[Texts]) -> Texts:
@@ -138,12 +138,12 @@ class Texts:
 
 
 def pair_keys(high: Ints, low: Ints) -> Ints:
-    """Return a number for each pair of 32-bit integers that rises with both in turn."""
+    """Return a key for each pair of 32-bit integers; keys sort by `high`, then by `low`."""
     return (high.astype(np.int64) << 32) + low
 
 
 def times_before(numbers: Ints) -> Ints:
-    """Return how often each number was there before."""
+    """Return for each number how often it occurs earlier in the array."""
     order = np.argsort(numbers, kind="stable")
     ordered, times = numbers[order], np.empty_like(order)
     times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
@@ -151,7 +151,7 @@ def times_before(numbers: Ints) -> Ints:
 
 
 def paired(a: Ints, b: Ints) -> tuple[Ints, Ints]:
-    """Return the places of equal numbers in both arrays, the first with the first and so on."""
+    """Return the indices in `a` and `b` of equal numbers, the n-th in `a` with the n-th in `b`."""
     step = 1 + max(len(a), len(b))
     keys = a * step + times_before(a), b * step + times_before(b)
     _, of_a, of_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
@@ -161,8 +161,8 @@ def paired(a: Ints, b: Ints) -> tuple[Ints, Ints]:
 def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:
     """Return an array, lists or a DataFrame as a table of floats, shape (rows, columns).
 
-    The columns of a DataFrame with exactly the names p1, p2, … are taken in that order. Raise
-    `UsageError` for values of one dimension, which might be a row or a column.
+    If the columns of a DataFrame are named exactly p1, p2, …, they are taken in that order. Raise
+    `UsageError` for other numbers of columns or dimensions: one might be a row or a column.
     """
     names = column_names(table, what) if hasattr(table, "columns") else []
     if names:
@@ -185,8 +185,8 @@ def to_table(table: ArrayLike, columns: int | None, what: str = "X") -> Floats:
 def column_names(table: Any, what: str) -> list[Any]:
     """Return the names of the columns of a DataFrame, of pandas or another library.
 
-    Raise `UsageTypeError` for a table of pyarrow, whose `columns` are the values, and for a lazy
-    one of polars, which has none yet.
+    Raise `UsageTypeError` for a pyarrow table, whose `columns` are the values, and for a lazy
+    polars frame, which is not computed yet.
     """
     names = list(table.columns) if hasattr(table, "__len__") else None
     if names is None or not all(isinstance(name, Hashable) for name in names):
@@ -205,7 +205,7 @@ def to_column(values: ArrayLike, rows: int, what: str = "y") -> Floats:
 
 
 def to_seconds(values: ArrayLike, rows: int, what: str = "y") -> Floats:
-    """Return measured times as floats of shape (rows,); raise `UsageError` for one of no call."""
+    """Return seconds as floats of shape (rows,); raise `UsageError` for one that no call takes."""
     seconds = to_column(values, rows, what)
     odd = seconds[(seconds < 0) | ((seconds > MOST_SECONDS) & (seconds < math.inf))]
     if len(odd):
@@ -281,7 +281,7 @@ NamedColumns = dict[str, Any]
 _SECONDS = {"start", "end"}
 
 _CACHED_ROWS = 1 << 12
-"""Copying all fields of so many rows, and then of the next, finds the rows in the cache."""
+"""All fields of this many rows are copied before those of the next, while the cache has them."""
 
 
 class Rows(np.ndarray[Any, np.dtype[Any]]):
@@ -315,7 +315,7 @@ def to_frame(table: Table) -> Any:
     """Return a table of `LogSet` as a pandas DataFrame, with the columns of `rewritelog export`.
 
     Names become `str`, array fields one column for each element, such as `obj_id_0` to `obj_id_3`;
-    units are in the names of the columns. Raise `UsageTypeError` for what is no such table, and
+    units are in the names of the columns. Raise `UsageTypeError` for anything but such a table, and
     `RewriteLogError` if pandas is not installed.
 
     >>> logs = rewritelog.open_logs("sample_logs/cells")
@@ -380,7 +380,7 @@ def _text(value: bytes | str | None) -> str | None:
 
 
 def mix(keys: Keys) -> Keys:
-    """Return the keys with their bits mixed, a bijection, the same on every machine.
+    """Return the keys with their bits mixed: a bijection that is the same on every machine.
 
     It is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
     generators", OOPSLA 2014, with the constants of Vigna's splitmix64), modulo 2^64.
