@@ -15,7 +15,7 @@ from rewritelog.models.formulas import Formulas, parse_formulas
 
 @dataclass(frozen=True)
 class AutoOptions(FitOptions):
-    """Options of the automatic model."""
+    """Options of the model `auto`."""
 
     correction: UseCorrection = option(
         "auto",

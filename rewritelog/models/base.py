@@ -40,13 +40,13 @@ LOST = "lost::"
 """The prefix of the events of a lost-cycles analysis, whose times are PE-seconds of a replay."""
 
 STUDY_HEAD = "# lost cycles; parameters: "
-"""How a file of timing lines of a study begins; the names of their parameters follow."""
+"""The first words of a study's file of timing lines; the names of their parameters follow."""
 PES = "P"
-"""The name of the first parameter of these events, the number of PEs."""
+"""The name of the first parameter of such events, the number of PEs."""
 
 
 def is_measured(event: str) -> bool:
-    """Return whether an event's times are those of a clock: the first may include cold caches."""
+    """Return whether a clock measured the event's times, so that caches may slow the first call."""
     return not event.startswith(LOST)
 
 
@@ -59,10 +59,10 @@ Entry = TypeVar("Entry")
 def entry_of(
     entries: Mapping[EventKey, Entry], event: str, parameters: int | None, what: str
 ) -> Entry:
-    """Return the entry of an event with that many parameters; None: with as many as it has.
+    """Return an event's entry for this number of parameters; None stands for the only one it has.
 
-    `what` is the kind of entry and a preposition. Raise `UsageError` for an event without such an
-    entry, or with entries of several numbers of parameters, and `UsageTypeError` for no text.
+    `what` is the kind of entry and a preposition, for errors. Raise `UsageError` without such an
+    entry or, for None, with more than one, and `UsageTypeError` for an event that is no text.
     """
     require_name(event)
     by_count = {count: entry for (name, count), entry in entries.items() if name == event}
@@ -83,7 +83,7 @@ def require_name(event: object) -> None:
 
 
 def unknown_event(event: str, keys: Iterable[EventKey], what: str) -> UsageError:
-    """Return the error for an event that is none of the known ones."""
+    """Return the error for an event without an entry; it lists events that have one."""
     known = dict.fromkeys(name for name, _ in keys)
     names = ", ".join(shorten(repr(name), 60) for name in [*known][:10])
     return UsageError(f"no {what} the event {event!r}; events: {names or 'none'}")
@@ -156,7 +156,7 @@ Timings: TypeAlias = Sequence[EventTimings]
 
 
 def digest_of(timings: Timings) -> str:
-    """Return the SHA-256 in hex of all events, shapes and numbers in little-endian byte order.
+    """Return the SHA-256 in hex of all events, shapes and numbers, in little-endian byte order.
 
     It identifies samples in reports and model files.
     """
@@ -183,12 +183,12 @@ class Prediction:
     remote: Flags | None = None
     """True where the row has more leverage than any sample; None: unknown."""
     negative: Flags | None = None
-    """True where the fit is negative, though `seconds` may not be; None: where `seconds` is."""
+    """True where the function is negative, even if `seconds` is not; None: where `seconds` is."""
 
 
 @dataclass(frozen=True)
 class TotalSpread:
-    """The relative errors of a model's predictions of single durations and of their mean."""
+    """The components of the relative error of a sum of predicted durations."""
 
     single: float
     """Standard deviation of the error of one duration, independent of other durations."""
@@ -211,7 +211,7 @@ class ModelFit(ABC):
         """
 
     def predict_detailed(self, event: str, params: Floats) -> Prediction:
-        """Return the durations with flags for each; models that know these override this method."""
+        """Return the durations and their flags; a model that knows flags overrides this method."""
         nothing = np.zeros(len(params), dtype=np.bool_)
         return Prediction(seconds=self.predict(event, params), exact=nothing, outside=nothing)
 
@@ -232,7 +232,7 @@ class ModelFit(ABC):
         return None
 
     def retransformation(self, event: str, params: Floats) -> Floats | None:  # noqa: ARG002
-        """Return the factor for each row's duration in sums, which then agree with measured sums.
+        """Return a factor for each row's duration, so that sums agree with measured sums.
 
         `predict` returns the typical duration of one call; a sum also includes rare long calls.
         None if the model does not distinguish the two.
@@ -252,7 +252,7 @@ class ModelFit(ABC):
         return ()
 
     def overview(self) -> tuple[str, ...]:
-        """Return the fit in a line for each event, for the text report; by default all of it."""
+        """Return a line for each event, for the text report; by default all of `summary`."""
         return self.summary()
 
     def warnings(self) -> tuple[str, ...]:
@@ -285,9 +285,9 @@ class ModelText:
 
 
 def option(default: Any, text: str, **bounds: Any) -> Any:
-    """Declare a field of an options dataclass: flag, help, reports and docs are made of it.
+    """Declare a field of an options dataclass: flag, help, reports and docs are made from it.
 
-    `bounds` are those of a number: `least` or `above`, `most` or `below`.
+    `bounds` limit a number: `least` or `above`, `most` or `below`.
     """
     return options.option(text, default=default, kw_only=False, **bounds)
 
@@ -310,7 +310,7 @@ class Model(ABC, Generic[OptionsT]):
     """Whether the model needs param records; if not, they are not read."""
 
     columns: Columns = "params"
-    """Whether the columns of its tables are the parameters or the counters of timing lines."""
+    """What the columns of its tables are: the parameters or the counters of timing lines."""
 
     needs_timings: ClassVar[bool] = True
     """Whether the model is fitted to timings, so that they are required."""

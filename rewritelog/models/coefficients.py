@@ -36,7 +36,7 @@ class FittedCoefficients(ModelFit):
     """The name of the file."""
     unit_s: float
     events: Mapping[str, tuple[float, ...]]
-    """Those of each line, the constant last, in the file's unit."""
+    """The numbers of each line, the constant last, in the file's unit."""
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a line."""
@@ -71,7 +71,7 @@ class FittedCoefficients(ModelFit):
 
 @dataclass(frozen=True)
 class CoefficientsOptions:
-    """Options of the coefficients model."""
+    """Options of the model `coefficients`."""
 
     unit_s: float = option(
         1.0, "Seconds per unit of the results: 1 / clock rate if they are in cycles.", above=0

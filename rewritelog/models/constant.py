@@ -9,14 +9,14 @@ from rewritelog.models.base import Model, ModelFit, NoOptions, Timings
 
 
 class FittedConstant(ModelFit):
-    """Covers no event."""
+    """A fit that covers no event."""
 
     def predict(self, event: str, params: Floats) -> Floats:  # noqa: ARG002 - none is covered
         """Return NaN for every row."""
         return np.full(len(params), np.nan)
 
     def summary(self) -> tuple[str, ...]:
-        """Return the only line."""
+        """Return one line, which says so."""
         return ("no model: every region is multiplied by the dilation",)
 
 

@@ -14,7 +14,7 @@ from rewritelog.models.fitting.pipeline import FitConfig
 
 @dataclass(frozen=True)
 class CountersOptions(FitOptions):
-    """Options of the model of performance counters."""
+    """Options of the model `counters`."""
 
     exact_match: ExactMatch = option(
         "never", "Whether the mean of samples with identical counters replaces the fit."
@@ -33,7 +33,7 @@ class Counters(EngineModel[CountersOptions]):
     columns = "counters"
 
     def config(self, timings: EventTimings) -> FitConfig:
-        """Return how an event is fitted: to the constant and its counters."""
+        """Return how an event is fitted: the terms are a constant and the counters."""
         count = timings.parameters
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, count + 1))))
         families = {"counters": fixed_terms(terms, non_negative=True)}

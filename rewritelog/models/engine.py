@@ -22,7 +22,7 @@ from rewritelog.text import shorten
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of every model that fits."""
+    """Options of every model that fits terms."""
 
     weights: Weighting = option(
         "relative", "Whether errors count relative to the measured time, or in seconds."

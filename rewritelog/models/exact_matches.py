@@ -1,4 +1,4 @@
-"""Exact matches: the usual times of the same parameters, and their weight beside the fit."""
+"""Exact matches: usual times of parameters that were timed, and their weight against the fit."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
     weights: Floats
     """The weight of each set's time, in [0, 1]; the fit has the rest."""
     ratios: Floats
-    """Measured / predicted seconds of samples measured again, ascending: each is predicted by the
-    others with its parameters, and the fit. Empty if these are too few."""
+    """Measured / predicted seconds, ascending, of samples measured again: the fit, blended with the
+    other times of the set, predicts each of them. Empty if these samples are too few."""
     total_ratio: NotNegative = 1.0
-    """Their Σ measured / Σ predicted, by which sums are corrected for rare long calls."""
+    """The factor by which sums are corrected for rare long calls (`total_ratio_of`)."""
 
     def __post_init__(self) -> None:
         require_shape(".seconds", self.seconds, len(self.rows))
@@ -59,18 +59,18 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
 
     @property
     def are_exact(self) -> Flags:
-        """Which sets determine predictions, shape (sets,)."""
+        """Which sets have enough weight for exact matches, shape (sets,)."""
         return np.asarray(self.weights >= tuning.DETERMINED)
 
     def is_in(self, params: Floats, sets: Flags) -> Flags:
-        """Return which rows are among some of the sets."""
+        """Return which rows of `params` are one of the sets that the mask `sets` selects."""
         return np.asarray(np.append(sets, False)[self.points.find(params)])
 
     def common_error(self, of_one: float, of_fit: float) -> float:
-        """Return the relative standard deviation of the sum of one call of each set.
+        """Return the relative standard error of the sum of the sets' times, one call of each.
 
-        That of the mean of k times is `of_one` / √k, and `of_fit` where nothing says how much a
-        time varies.
+        The error of a set with k samples is `of_one` / √k, but `of_fit` with a single one, which
+        does not show how much times vary.
         """
         errors = np.where(self.counts > 1, of_one / np.sqrt(self.counts), of_fit)
         sizes = np.abs(self.seconds)
@@ -78,7 +78,7 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         return float(np.linalg.norm(sizes * errors) / (sizes.sum() or 1.0))
 
     def blend(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
-        """Return the weighted means of the fit's and the measured seconds; flag exact matches."""
+        """Return the fit's `seconds` blended with measured ones; also which rows are exact."""
         index = self.points.find(params)
         known = index >= 0
         weight = np.where(known, self.weights[index], 0.0)
@@ -96,17 +96,17 @@ def exact_matches_of(
     *,
     knows_others: bool = True,
 ) -> ExactMatches | None:
-    """Return the measured times with their weights; None if they have none.
+    """Return the usual measured times with their weights; None if these are 0.
 
-    `predicted_s` are the seconds of the held-out samples, each predicted by a fit without it.
-    With `always` the mean of measured times has all the weight. With `auto` it is their median,
-    which a disturbed one hardly moves, and its weight is found with the samples that were measured
-    repeatedly: each one is predicted by the median of the others with its parameters, and by the
-    fit. That of k measurements has about the variance σ²/k and the fit τ², so that the weighted
-    mean of least variance has the weight λk / (1 + λk) on the measured time, where λ = τ²/σ². The λ
-    chosen is that with the least errors on those samples, and 0 unless another one is clearly
-    better. Where the fit is not known to be right for other parameters, measured times have all the
-    weight; with a coarse clock they are means.
+    `predicted_s` are the seconds of the held-out samples, each predicted by a fit without it. With
+    `always` the usual time is the mean, with all the weight. With `auto` it is the median, which a
+    disturbed sample hardly moves. Its weight is found with samples of repeated parameters: each one
+    is predicted by the median of the others with its parameters, and by the fit. The median of k
+    samples has about the variance σ²/k, and the fit τ²; the weighted mean of both has the least
+    variance if the median has the weight λk / (1 + λk), where λ = τ²/σ². λ is the value with the
+    least errors on those samples, and 0 unless another value is clearly better. If it is unknown
+    whether the fit is right for other parameters (not `knows_others`), and enough samples have
+    repeated parameters, all the weight is on the median or, with a coarse clock, on the mean.
     """
     if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
         return None
@@ -139,13 +139,13 @@ def exact_matches_of(
 
 
 class _Times(NamedTuple):
-    """The times of each point."""
+    """The times of each point, a distinct set of parameters."""
 
     points: DistinctPoints
     ascending: Floats
-    """Those of the first point in ascending order, then those of the next one, and so on."""
+    """The times of the first point in ascending order, then those of the second one, and so on."""
     starts: Ints
-    """Where the times of each point begin, and where the last ones end."""
+    """The index at which the times of each point begin, and finally the number of times."""
 
     @classmethod
     def of(cls, samples: EventTimings) -> _Times:
@@ -160,7 +160,7 @@ class _Times(NamedTuple):
         return np.asarray((self.ascending[low] + self.ascending[high]) / 2)
 
     def medians_of_others(self, index: Ints, seconds: Floats) -> Floats:
-        """Return the median of the other times of a point, for each point's index and one time."""
+        """Return, for each point's index and one of its times, the median of its other times."""
         starts, others = self.starts[index], self.points.counts[index] - 1
         low, high = (
             self.ascending[place + (self.ascending[place] >= seconds)]
@@ -170,10 +170,10 @@ class _Times(NamedTuple):
 
 
 def mean_times(points: DistinctPoints, seconds: Floats) -> Floats:
-    """Return the mean of the times of each point, which have to be finite.
+    """Return the mean of each point's times, which have to be finite.
 
-    They are added in the order of the samples, so that the result is the same to the bit for the
-    same samples. The mean of equal times is exactly that time.
+    Times are added in the order of the samples, so that the same samples give the same bits. The
+    mean of equal times is exactly that time.
     """
     base = seconds[points.rows.first]
     return np.asarray(base + points.means(seconds - base[points.point_of_row]))
@@ -186,18 +186,18 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
 
 
 class _TimedAgain(NamedTuple):
-    """The held-out samples with parameters that others have too."""
+    """The held-out samples whose parameters other samples share."""
 
     measured_s: Floats
     predicted_s: Floats
     """What a fit without the sample predicts."""
     others_s: Floats
-    """What the other samples with its parameters say."""
+    """The median, or mean, of the other samples with its parameters."""
     others: Ints
-    """Their number."""
+    """The number of these others."""
 
     def blended(self, variance_ratio: float) -> Floats:
-        """Return the weighted means of what the fit and the others predict."""
+        """Return the weighted means of `predicted_s` and `others_s`."""
         weights = _weight(variance_ratio, self.others)
         blended_s = self.predicted_s + weights * (self.others_s - self.predicted_s)
         return np.where(weights == 1, self.others_s, blended_s)
@@ -206,7 +206,7 @@ class _TimedAgain(NamedTuple):
 def _timed_again(
     times: _Times, held_out: EventTimings, predicted_s: Floats, means: Floats | None
 ) -> _TimedAgain:
-    """Return the samples with what the means of others say, or without means their medians."""
+    """Return the samples measured again; without `means` of points, others count by medians."""
     index, counts = times.points.find(held_out.params), times.points.counts
     again = (index >= 0) & (counts[index] > 1) & (held_out.seconds > 0)
     index, measured_s = index[again], held_out.seconds[again]
@@ -232,5 +232,5 @@ def _variance_ratio(again: _TimedAgain) -> float:
 
 
 def _limited_errors(predicted: Floats, measured: Floats) -> Floats:
-    """Return the relative errors, each limited to 1, which is that of no prediction."""
+    """Return the relative errors, at most 1, which is also the error without a prediction."""
     return np.fmin(relative_errors(predicted, measured), 1.0)

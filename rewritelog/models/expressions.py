@@ -172,8 +172,8 @@ class _Spelled(NamedTuple):
 class Expression:
     """An expression in the parameters of one event; `parse` creates it.
 
-    Two are equal if they consist of the same steps. `str` returns a text that parses to an equal
-    one.
+    Two expressions are equal if they consist of the same steps. `str` returns a text that parses to
+    an equal one.
     """
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
@@ -252,13 +252,13 @@ class Expression:
         return Expression(first), others[::-1]
 
     def applied(self, operation: str, *others: Expression) -> Expression:
-        """Return an operation applied to it, and to others as its further operands."""
+        """Return an operation with this expression as its first operand, then the others."""
         return Expression(
             (*self.steps, *(step for operand in others for step in operand.steps), operation)
         )
 
     def with_parameters(self, values: Mapping[int, Expression]) -> Expression:
-        """Return it with an expression substituted for each parameter; none may be missing."""
+        """Return the expression with another one for each parameter; none may be missing."""
         steps: list[Step] = []
         for step in self.steps:
             number = _parameter_of(step)
@@ -273,7 +273,7 @@ class Expression:
         return self._spelled(names, language).text
 
     def as_factor(self, names: Mapping[int, str], language: Language = "text") -> str:
-        """Return the same, in parentheses if it needs them as a factor of a product."""
+        """Return what `to_text` does, in parentheses if it needs them as a factor of a product."""
         return f"{self._spelled(names, language):{PRODUCT}}"
 
     def _spelled(self, names: Mapping[int, str], language: Language) -> _Spelled:
@@ -471,7 +471,7 @@ def name_problem(text: str, number: int) -> str:
 
 
 def usable_names(names: Iterable[Any]) -> tuple[str, ...]:
-    """Return the names of columns if all of them can be those of parameters; otherwise none."""
+    """Return the names of columns if all are valid names of parameters, else an empty tuple."""
     named = tuple(names)
     are_texts = all(isinstance(name, str) for name in named) and len({*named}) == len(named)
     is_usable = are_texts and not any(name_problem(name, n) for n, name in enumerate(named, 1))

@@ -1,6 +1,6 @@
 """A fit as text: formula, quality, range, dropped terms, and warnings with advice.
 
-Its function as a formula in the syntax of formulas files, in Python and in LaTeX, too.
+Also its function as a formula, in the syntax of formulas files, Python or LaTeX.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ FEW_LONG = 0.2
 """A larger share of calls far above their prediction is not explained by disturbances."""
 
 MORE_THAN_NOISE = 2.0
-"""Noise gives about as many calls far below their prediction; disturbances give more times as many
-above it."""
+"""Noise puts about as many calls far above their prediction as far below it; disturbances put more
+than this many times as many above it."""
 
 MOST_SPELLED_OUT = 1e4
 """Larger shares are written in scientific notation."""
@@ -90,7 +90,7 @@ FAIR_ERROR = 0.1
 """A larger mean relative error on held-out samples is fair at best."""
 
 FLAT = 1.01
-"""A lower factor of growth for twice a parameter is not worth a word."""
+"""A lower factor of growth for twice a parameter is not reported."""
 
 MOST_ROWS = 100
 """A notebook shows at most this many events."""
@@ -171,7 +171,7 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
 
 
 def overview(fits: Iterable[EventFit]) -> list[str]:
-    """Return the table of the at most `MOST_EVENTS` that took the most time, and what it shows."""
+    """Return the table of the `MOST_EVENTS` events that took the most time, and notes on it."""
     by_time = sorted(fits, key=lambda fit: -fit.seconds)
     shown, others = by_time[:MOST_EVENTS], by_time[MOST_EVENTS:]
     lines = fits_table(shown).lines()
@@ -242,7 +242,7 @@ def _timed_texts(fit: EventFit) -> list[str]:
 
 
 def _term_texts(fit: ClassFit) -> list[str]:
-    """Return the terms as in `(1.2e-06 ± 3e-08) p1^2`, those of the main function of a mixture."""
+    """Return terms such as `(1.2e-06 ± 3e-08) p1^2`; of a mixture, those of its main function."""
     coefficients = fit.coefficients
     if isinstance(fit.function, FittedMixture):
         largest = fit.function.members[0]
@@ -251,7 +251,7 @@ def _term_texts(fit: ClassFit) -> list[str]:
     for coefficient in [term for term in coefficients if term.value] or coefficients[:1]:
         error, term = coefficient.standard_error, coefficient.term
         value = f"({coefficient.value:.6g}" + ("" if error is None else f" ± {error:.2g}") + ")"
-        with suppress(FormulaError):  # a file may contain any name for it
+        with suppress(FormulaError):  # a model file may hold any text here
             term = parse(term).as_factor({})
         texts.append(value if term == "1" else f"{value} {term}")
     return texts
@@ -264,7 +264,7 @@ def _correction_texts(fit: ClassFit) -> list[str]:
         return []
     before = share_text(fit.formula_error, 1).removesuffix(" %")
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
-    if after >= fit.formula_error:  # it was chosen by errors of which none counts much
+    if after >= fit.formula_error:  # it was chosen by errors that are limited
         parts.append("most lines are predicted better, and a few that are far off worse")
     formula_s = function.correction.params.shape[1]
     for number in function.correction.codes:
@@ -288,9 +288,9 @@ def _growth_texts(fit: EventFit) -> list[str]:
 
 
 def warn(fit: EventFit, event: str = "") -> list[Remark]:
-    """Return the weak points of an event's fit, each as a sentence with advice, by their causes.
+    """Return the weak points of an event's fit: the cause of each, and a sentence with advice.
 
-    `event` is its name in them, unless that is the whole name.
+    `event` is the event's name in the sentences; empty for its full name.
     """
     rename, quality = renaming(fit.names), fit.quality
     texts = dict[str, str]()
@@ -331,7 +331,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
 
 
 def _about_parameters(fit: EventFit) -> dict[str, str]:
-    """Return what is wrong with the values of parameters, as sentences by their causes."""
+    """Return sentences, by cause, on what the samples' parameters leave unknown."""
     rename, dropped, texts = renaming(fit.names), fit.whole.dropped, dict[str, str]()
     plain = [drop for drop in dropped if "^" not in drop.term]
     constant = [drop.term for drop in plain if drop.cause == "constant"]
@@ -362,9 +362,9 @@ def _about_parameters(fit: EventFit) -> dict[str, str]:
 
 
 def _few_lines(fit: EventFit) -> str:
-    """Return that there are too few samples for the coefficients; empty if there are enough.
+    """Return the warning of too few samples for the coefficients; empty if there are enough.
 
-    Of several classes that is the one with the fewest for each of its coefficients.
+    It is about the class with the fewest samples for each of its coefficients.
     """
     part = min(fit.classes, key=lambda part: part.samples / max(1, len(part.function.terms)))
     short = [drop.term for drop in part.dropped if drop.cause == "few lines"]
@@ -380,7 +380,7 @@ def _few_lines(fit: EventFit) -> str:
 
 
 def _small_classes(fit: EventFit) -> str:
-    """Return that classes are too small for fits of their own; empty if none is."""
+    """Return the warning of classes too small for fits of their own; empty if none is."""
     for drop in fit.whole.dropped:
         if drop.cause == "small classes":
             return (
@@ -391,7 +391,7 @@ def _small_classes(fit: EventFit) -> str:
 
 
 def _inaccuracy(fit: EventFit, advice: str) -> str:
-    """Return how far predictions are off, the probable cause and what to do; empty if they fit.
+    """Return how far predictions are off, with `advice`; empty if they are accurate.
 
     `advice` is the second result of `_cause`.
     """
@@ -416,9 +416,9 @@ def _has_many_outliers(fit: EventFit) -> bool:
 
 
 def _cause(fit: EventFit) -> tuple[str, str]:
-    """Return the probable cause of inaccurate predictions in a word or two, and with advice.
+    """Return the probable cause of inaccurate predictions: in a word or two, and with advice.
 
-    The first is empty if they are accurate.
+    The words are empty if predictions are accurate.
     """
     ratios, error = fit.ratios, fit.quality.held_out_error or 0.0
     if not is_measured(fit.event):
@@ -440,7 +440,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
         return _cause_of_large_error(fit)
     long = np.count_nonzero(ratios > OUTLIER_FACTOR)
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
-    # calls that vary are as often much longer as much shorter
+    # calls that merely vary are as often much longer as much shorter
     if MORE_THAN_NOISE * short < long <= FEW_LONG * len(ratios):
         return "long calls", (
             f"{percent_text(long / len(ratios), 1)} of the calls took more than twice as long as "
@@ -466,10 +466,10 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
 
 
 def one_long_call(fit: EventFit) -> float | None:
-    """Return how many times as long as predicted one call took, if no other is nearly as far off.
+    """Return how many times as long as predicted one call took; None unless it stands out.
 
-    It is one of the held-out samples, few of which are long, and has a large share of the sum of
-    all such ratios.
+    Its held-out ratio is more than `ONE_CALL` times the mean of the others and a large share of the
+    sum of all, few of which are long.
     """
     ratios = fit.ratios
     if fit.clock_step_s or len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
@@ -480,7 +480,7 @@ def one_long_call(fit: EventFit) -> float | None:
 
 
 def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
-    """Return what totals make of interrupted calls as they are written: a clause."""
+    """Return a clause that says how totals count interrupted calls; `typical` ones do not."""
     ratio = _total_ratio(fit)
     if typical or ratio == 1:
         return "totals leave it out"
@@ -489,7 +489,7 @@ def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
 
 
 def _total_ratio(fit: EventFit) -> float:
-    """Return the largest factor of the totals of a class."""
+    """Return the largest factor that corrects sums among the classes."""
     return max(part.total_ratio for part in fit.classes[1:] or fit.classes)
 
 

@@ -1,6 +1,6 @@
 """A fitted model with its name: what fits, files, predictions, rewrites and pages work with.
 
-What a model answers is checked here: exceptions and invalid results become a `ModelError` that
+Every answer of a model is checked here: exceptions and invalid results become a `ModelError` that
 names model and event.
 """
 
@@ -82,7 +82,7 @@ def checked_seconds(answer: object, rows: int, where: str) -> Floats:
 
 
 def require_rows(values: NDArray[Any], rows: int, where: str) -> None:
-    """Refuse every shape but (rows,)."""
+    """Raise `ModelError` for any shape but (rows,)."""
     if values.shape != (rows,):
         raise ModelError(f"{where} has shape {values.shape}, not ({rows},)")
 
@@ -127,7 +127,7 @@ class Fitted:
     options: Mapping[str, Any] = field(default_factory=dict)
     """The options of the model."""
     uses_params: bool = True
-    """Whether it predicts from records at all."""
+    """Whether it needs param records to predict."""
     inputs: tuple[Path, ...] = ()
     """The model file that it was read from, if any."""
     file_sha256: str | None = None
@@ -151,9 +151,9 @@ class Fitted:
         return self.name
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return its fields for another process; raise `ModelError` for a fit that pickle refuses.
+        """Return the fields for another process; raise `ModelError` if pickle refuses the fit.
 
-        The fit is pickled by itself: its classes may be in a file, which has to be run before.
+        The fit is pickled apart: its classes may be in a file, which has to be run before.
         """
         with errors_as_model_errors(f"model {self.name!r} cannot be sent to another process"):
             return {**vars(self), "raw": pickle.dumps(self.raw)}
@@ -184,14 +184,14 @@ class Fitted:
         return () if fit is None else fit.names
 
     def fitted_to(self, lines: int) -> str:
-        """Return of how many of these timing lines it is a fit, in words."""
+        """Return in words how many of these timing lines it was fitted to."""
         checks = [fit.left_out for fit in self.fits.values() if fit.left_out is not None]
         unused = sum(check.lines - check.drawn for check in checks)
         of_drawn = f"{lines - unused:,} of " if unused else ""
         return f"fitted to {of_drawn}{count_text(lines, 'timing line')}"
 
     def named(self, names: ParamNames | None) -> Self:
-        """Return it with names of parameters, if any; those that a formula gives are kept."""
+        """Return the model with these names of parameters, if any; those of formulas are kept."""
         if names is None:
             return self
         if not isinstance(self.raw, FitByEvent):
@@ -199,7 +199,7 @@ class Fitted:
         return replace(self, raw=self.raw.named(names))
 
     def kept(self) -> Fitted:
-        """Return it as one that was made before, whose options say where it is from."""
+        """Return the model as one from a model file, whose options say what it was made from."""
         source = self.source
         options = {
             "made_by": self.raw.model if isinstance(self.raw, FitByEvent) else self.name,
@@ -264,7 +264,7 @@ class Fitted:
         return self._factors("drawn_factors", event, params, numbers)
 
     def total_seconds(self, event: str, params: Floats, prediction: Prediction) -> Floats:
-        """Return predictions in seconds as factors make their sums agree with measured ones.
+        """Return the predicted seconds times the factors that make sums agree with measured sums.
 
         Raise `ModelError` as `factors` does.
         """
@@ -297,7 +297,7 @@ class Fitted:
         return spread
 
     def lines(self, method: Literal["summary", "overview", "warnings"]) -> tuple[str, ...]:
-        """Return what the fit says of itself; raise `ModelError` if it raises or gives no lines."""
+        """Return the fit's own lines; raise `ModelError` if it raises or returns anything else."""
         with errors_as_model_errors(f"model {self.name!r}: {method}()"):
             lines = getattr(self.raw, method)()
             if isinstance(lines, str):
@@ -312,5 +312,5 @@ class Fitted:
         return described
 
     def _place(self, event: str, method: str = "") -> str:
-        """Return the beginning of an error."""
+        """Return the first words of an error: model, event and method."""
         return f"model {self.name!r}, event {event!r}" + (f": {method}()" if method else "")

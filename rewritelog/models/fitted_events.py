@@ -19,8 +19,8 @@ from rewritelog.text import LABEL_WIDTH, json_number, merged, shorten_all
 
 DOF = np.array([np.inf, 20, 10, 7, 5, 4, 3, 2, 1])
 STUDENT_UPPER = np.array([1.6449, 1.7247, 1.8125, 1.8946, 2.0150, 2.1318, 2.3534, 2.9200, 6.3138])
-"""The upper end of the 90 % interval of Student's t distribution, by degrees of freedom. What is
-interpolated by their inverses is off by at most 0.1 %; scipy, which knows it, is slow to import."""
+"""The upper end of the 90 % interval of Student's t distribution with `DOF` degrees of freedom.
+Interpolated in 1 / DOF, it is off by at most 0.1 %; scipy has it too, but is slow to import."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +65,11 @@ class FittedEvents(FitByEvent):
         return None if fit is None else fit.retransformation(params)
 
     def total_spread(self, event: str, parameters: int) -> TotalSpread | None:
-        """Return the spread of single errors and of the common one, from held-out samples.
+        """Return the spreads of single errors and of the common one, from held-out samples.
 
-        The common error is that of a sum of n effective samples, single / √n. Both are wider for
-        few points: by Student's t, for the terms fitted, and for the choice of terms. Where nothing
-        is known of other points, the common error there is as large as the time.
+        The common error is single / √n, that of a sum of n effective samples. Few points widen both
+        by Student's t and for the terms fitted, and the common one for the choice of terms too. It
+        is 1, as large as the time, where nothing is known of other points.
         """
         fit = self.fits.get((event, parameters))
         count = 0 if fit is None else min(fit.judged.points, len(fit.ratios))
@@ -92,7 +92,7 @@ class FittedEvents(FitByEvent):
     def named(self, names: ParamNames) -> FittedEvents:
         """Return the fits with names of their parameters; those that a formula gives are kept.
 
-        Names that no event has a use for are told in a note.
+        A note lists names that fit no event.
         """
         named = {
             key: fit if fit.names else fit.named(names.for_event(*key))
@@ -115,7 +115,7 @@ class FittedEvents(FitByEvent):
         return tuple(fit_report.overview(self.fits.values()))
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the weak points of all fits, event by event; those of many events once."""
+        """Return the weak points of all fits; one that many events share is one warning."""
         nothing = (uncovered_text(*key) for key in self.unfitted)
         names = shorten_all([event for event, _ in self.fits], LABEL_WIDTH)
         by_name = zip(self.fits.values(), names, strict=True)
@@ -124,7 +124,7 @@ class FittedEvents(FitByEvent):
 
 
 def event_in_report(fit: EventFit) -> dict[str, Any]:
-    """Return a fit as the JSON object of a report, without what only predictions need."""
+    """Return a fit as the JSON object of a report: all but what only predictions need."""
     document: dict[str, Any] = plain(fit, json_number, complete=True)
     if fit.left_out is None:
         del document["check"]

@@ -1,7 +1,7 @@
-"""What model files and reports hold of a fit: the fields of its classes, which are `Form`s.
+"""The classes of a fit that model files and reports hold are `Form`s: their fields are its JSON.
 
-Fields that are arrays or expressions become lists and texts in JSON. When a file is read, types and
-limits are checked; what they cannot say, each class checks itself.
+Arrays become lists, and expressions texts. Reading a file checks the types and limits of fields;
+each class checks what these cannot say, such as lengths that have to agree.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ LISTS: dict[Any, tuple[Any, Any]] = {
     np.int64: (list[Count], list[list[Count]]),
     np.bool_: (list[bool], list[list[bool]]),
 }
-"""The lists that become arrays of one and of two dimensions, by the type of their numbers."""
+"""For each type of array elements, the JSON lists that become arrays of one and two dimensions."""
 
 
 class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a fit that is an object of the JSON."""
+    """A part of a fit that is an object in JSON."""
 
 
 def misfit(problem: str, path: str = "") -> ValueError:
-    """Return the error for a part of a fit that contradicts others; the path is below the part."""
+    """Return the error for values that contradict others; `path` leads to them from their part."""
     return ValueError(problem + (f"{AT}{path}`" if path else ""))
 
 
@@ -74,9 +74,9 @@ def require_shape(path: str, values: Any, *shape: int) -> None:
 
 
 def plain(value: Any, number: Callable[[float], object], *, complete: bool = False) -> Any:
-    """Return a part of a fit as JSON values, with or without fields that have their defaults.
+    """Return a part of a fit as JSON values; `number` converts each float.
 
-    `number` converts each float.
+    Fields that have their default are left out unless it is to be `complete`.
     """
     again = partial(plain, number=number, complete=complete)
     if isinstance(value, Form):
@@ -117,16 +117,16 @@ FormT = TypeVar("FormT", bound=Form)
 
 
 def form_of(written: Mapping[str, Any], form: type[FormT], parameters: int) -> FormT:
-    """Return the part of a fit that a JSON object in a model file is.
+    """Return the part of a fit that a JSON object of a model file describes.
 
-    `parameters` is the number of parameters of its event. Raise `ValueError` for anything else: the
+    `parameters` is the event's number of parameters. Raise `ValueError` for an invalid object: the
     problem, followed by `AT` and the path to it.
     """
     return msgspec.convert(written, form, dec_hook=partial(_decoded, parameters))
 
 
 def _decoded(parameters: int, kind: Any, value: Any) -> Any:
-    """Return the value of a field of a type that msgspec does not know."""
+    """Return a field's JSON value as a type that msgspec does not know."""
     try:
         if kind is Expression:
             return parse(msgspec.convert(value, str), parameters=parameters)

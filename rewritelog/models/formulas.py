@@ -35,7 +35,7 @@ TABLE = "formula"
 
 
 class KernelKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The terms of one kind of kernel, which a formulas file may name: an entry of `kinds.toml`."""
+    """A kind of kernel that a formulas file may name, with its terms: an entry of `kinds.toml`."""
 
     of: tuple[str, ...]
     """The names of its sizes, in the order of `of` in a formulas file."""
@@ -63,7 +63,7 @@ class EventFormula:
     patterns: tuple[str, ...]
     """Event names, in which `*` matches any characters."""
     terms: tuple[Expression, ...]
-    """The terms of the fit, at least one, all different; a constant only if the file has one."""
+    """The terms of the fit, at least one, all different; only `times` adds a constant by itself."""
     category: Expression | None = None
     """Divides the event into classes: rows with equal values have their own fit."""
     names: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class EventFormula:
     """File and line, for messages."""
 
     def fits(self, event: str, parameters: int) -> bool:
-        """Return whether it is for the event, with as many parameters as names, or with enough."""
+        """Return whether a pattern matches, and parameters are as many as names, or as needed."""
         expressions = (*self.terms, *([self.category] if self.category else []))
         needed = len(self.names) or max(
             (n for term in expressions for n in term.parameters), default=0
@@ -173,7 +173,7 @@ def _kind_terms(
 ) -> list[Expression]:
     """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it.
 
-    The origins are those of `kind` and `of`.
+    `where` and `of_key` are the places of `kind` and `of` in the file.
     """
     if table.kind is None:
         if table.of is not None:

@@ -19,7 +19,7 @@ POWERS = {"linear": ("p{}",), "quadratic": ("p{}", "p{}^2")}
 
 @dataclass(frozen=True)
 class LeastSquaresOptions(FitOptions):
-    """Options of the least-squares model; the defaults make it the ordinary one."""
+    """Options of the model `least-squares`; the defaults are ordinary least squares."""
 
     weights: Weighting = option(
         "uniform", "Whether errors count relative to the measured time, or in seconds."
@@ -43,7 +43,7 @@ class LeastSquares(EngineModel[LeastSquaresOptions]):
     Options = LeastSquaresOptions
 
     def config(self, timings: EventTimings) -> FitConfig:
-        """Return how an event is fitted: to the terms of the basis, those of lower power first."""
+        """Return how an event is fitted: with the terms of the basis, lower powers first."""
         basis, numbers = self.options.basis, range(1, timings.parameters + 1)
         texts = ("1", *(power.format(number) for power in POWERS[basis] for number in numbers))
         family = fixed_terms(tuple(map(parse, texts)), may_be_negative=True)

@@ -1,7 +1,7 @@
-"""TOML whose values have the types that are declared, with the line of what is wrong in errors.
+"""TOML with declared types, whose errors name the line of the mistake.
 
 `tomllib` parses the text, and msgspec checks the types; neither says where a key or value stands,
-so that it is searched for in the text.
+so this module searches the text for it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LocatedToml:
         self._text = _COMMENT.sub(lambda comment: " " * len(comment[0]), text)
 
     def declared(self, kind: type[T], *path: str | int) -> T:
-        """Return the value of a path as a declared type; raise `FormulaError` where it is none."""
+        """Return the value at a path as a declared type; raise `FormulaError` if it is not one."""
         value: Any = self.document
         for step in path:
             value = value[step]
@@ -58,8 +58,8 @@ class LocatedToml:
     def place(self, *path: str | int) -> Origin:
         """Return the line of a value, given the keys and indices that lead to it.
 
-        Each of these is searched for in the text after the one before: a key or header, a string.
-        For a string that is written as it is, that is where it begins, with the column.
+        Each step, a key, header or string, is searched for in the text from the end of the step
+        before it. Only a string that is written without escapes has a column.
         """
         within: Any = self.document
         at, begin, header, column = 0, 0, "", None
@@ -91,7 +91,7 @@ def _string(value: object) -> str:
 
 
 def read_toml(text: str, name: str) -> LocatedToml:
-    """Return the document of a text; raise `FormulaError` if it is too large, too deep or none."""
+    """Return a parsed text; raise `FormulaError` if it is too large, too deep or not TOML."""
     if len(text) > MAX_FILE:
         raise FormulaError(name, None, None, f"has more than {MAX_FILE} characters")
     for number, line in enumerate(text.split("\n"), 1):

@@ -36,7 +36,7 @@ def sum_error(predicted_s: Floats, measured_s: Floats) -> float | None:
 
 
 def r_squared(predicted_s: Floats, measured_s: Floats) -> float | None:
-    """Return R², one minus the quotient of the sums of squared residuals and deviations."""
+    """Return R² = 1 − Σ (predicted − measured)² / Σ (measured − mean of measured)²."""
     if not len(measured_s):
         return None
     unit = float(np.abs(measured_s).max()) or 1.0  # in this unit squares cannot overflow

@@ -34,7 +34,7 @@ MAX_VALUES = 16_000_000
 """The most values in a document: each takes about 32 bytes of memory for 2 of text."""
 
 LINE_WIDTH = 100
-"""Lists and objects of lists are written in one line of at most so many characters."""
+"""Innermost lists and objects are written in one line if it has at most this many characters."""
 
 
 def model_text(fitted: Fitted) -> str:
@@ -74,9 +74,9 @@ def writable(fitted: Fitted) -> FittedEvents:
 
 
 def event_in_file(fit: EventFit) -> dict[str, Any]:
-    """Return a fit as the JSON object of a model file; raise `ValueError` if that cannot be read.
+    """Return a fit as the JSON object of a model file; raise `ValueError` if it could not be read.
 
-    That is so for a number that has to be finite and is not, or a name that no formula can have.
+    Reading fails for a number that has to be finite and is not, or a name that no formula can have.
     """
     document: dict[str, Any] = plain(fit, exact_number)
     event_of(document)
@@ -89,7 +89,7 @@ _UNPRINTABLE = re.compile(r"[^\n -~]")
 
 
 def _pretty(value: object) -> str:
-    """Return JSON in printable ASCII, with what fits in a line in one, and numbers always."""
+    """Return JSON in printable ASCII, innermost values in one line if they fit, numbers always."""
 
     def in_one_line(match: re.Match[str]) -> str:
         line = re.sub(r"\n *", " ", match[0])
@@ -106,7 +106,7 @@ def _pretty(value: object) -> str:
 
 
 class _Head(msgspec.Struct):
-    """What says whether a document is a model file that can be read."""
+    """The keys that say whether a document is a model file of a version that can be read."""
 
     format: object = None
     version: object = None
@@ -191,7 +191,7 @@ def event_of(written: Mapping[str, Any]) -> EventFit:
 
 
 def size_problem(text: str) -> str:
-    """Return which limit a document exceeds, or "": its values may take far more than its text."""
+    """Return which limit a document exceeds, or "": values may take far more memory than text."""
     containers = text.count("{") + text.count("[")
     for count, most, what in (
         (containers, MAX_CONTAINERS, "lists and objects"),
@@ -220,7 +220,7 @@ def _decoded(text: str, kind: type[T], name: str) -> T:
 
 
 def _refused(name: str, path: str, error: Exception) -> ModelError:
-    """Return the error for a value at or below a path; those of parts follow the problem."""
+    """Return the error for a value at or below `path`; in `error`, innermost steps come first."""
     problem, *steps = str(error).split(AT)
     path += "".join(step.removesuffix("`") for step in reversed(steps))
     return ModelError(f"{printable(name)}: {shorten(path, 200)}: {shorten(in_words(problem), 200)}")

@@ -1,7 +1,7 @@
 """Third-party regressors: any class with scikit-learn's `fit(X, y)` and `predict(X)`.
 
-They are named as `module:Class`. Naming one imports its module, which runs its code; no module is
-imported otherwise.
+They are named `module:Class` or `file.py:Class`. Naming one imports the module or runs the file; no
+third-party code runs otherwise.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FittedEvent:
     """One event's regressor after its fit."""
 
     regressor: Any
-    """Or the mean time, for an event without parameters, for which there are no columns."""
+    """For an event without parameters, and so without columns, the mean time in seconds."""
     samples: int
     lowest: Floats
     highest: Floats
@@ -138,8 +138,8 @@ class Outside(Model[OutsideOptions]):
     def __init__(self, name: str, maker: object, arguments: Mapping[str, object]) -> None:
         """Take a class or function that returns a new regressor when it is called with arguments.
 
-        Text that spells a number, a truth value or None is converted. A regressor with a parameter
-        `random_state` gets 0 unless it is given, so that a run is reproducible.
+        Text that spells a number, a boolean or None is converted. A `random_state` that `maker`
+        takes and nobody gives is 0, so that a run is reproducible.
         """
         if not callable(maker):
             raise ModelError(f"model {name!r} is neither a class nor a function")
@@ -209,18 +209,18 @@ def import_named(name: str) -> Any:
 
 
 def run_file_of(name: str) -> None:
-    """Run the file of a model that is named `file.py:Class`; others are imported by pickle."""
+    """Run the file of a model named `file.py:Class`, as pickle cannot; it imports other models."""
     if in_file := _FILE.fullmatch(name):
         _run_file(in_file["file"])
 
 
 def _module_name(path: str) -> str:
-    """Return the name by which pickle finds a file's module; a dot would stand for a package."""
+    """Return the name by which pickle finds a file's module; a dot in it would name a package."""
     return f"rewritelog_model_{Path(path).resolve()}".replace(".", "//")
 
 
 def _run_file(path: str) -> ModuleType:
-    """Run a Python file as a module, which is the same at every later call."""
+    """Return a Python file as a module; only the first call for the file runs it."""
     name = _module_name(path)
     if name not in sys.modules:
         spec = spec_from_file_location(name, path)

@@ -1,4 +1,4 @@
-"""Many fits in processes, with the same results as in one."""
+"""Many fits in several processes, with the same results as in one process."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEWEST = 8
-"""With fewer items of unknown length starting processes does not pay."""
+"""With fewer items starting processes does not pay, unless items are known to take long."""
 
 _LIBRARIES = ("scipy.linalg", "scipy.optimize", "scipy.spatial.distance")
-"""What fits import when they need it."""
+"""Libraries that fits import only when they need them."""
 
 _ALIVE_S = 1.0
-"""How long a result is waited for before the processes are looked at."""
+"""How long to wait for a result before checking that all processes are alive."""
 
 _limits: list[threadpool_limits] = []
 _limits_lock = process_lock()
-"""The limits that the `with` blocks of `one_blas_thread` set, in all threads."""
+"""Held while `_limits` changes: the `with` blocks of `one_blas_thread` in all threads share it."""
 
 _forking = process_lock()
-"""Held while processes are forked: what is done about warnings is done for all threads."""
+"""Held while processes are forked: `warnings.catch_warnings` acts on all threads."""
 
 _work: list[Callable[[], Any]] = []
-"""The calls that a forked process may be asked to make, by their numbers."""
+"""The calls that a forked process may be asked to make, by index."""
 
 
 def map_in_processes(
@@ -57,9 +57,9 @@ def map_in_processes(
 ) -> Iterator[Result]:
     """Yield the function's result for each item, in order; exceptions are passed on.
 
-    Processes are forked, so that only results, not the function, have to be picklable. Where
-    forking is impossible (not Linux, an MPI job, a daemonic process), and unless an item
-    `takes_long`, or, where that is not known, there are `FEWEST`, the items are processed here.
+    Processes are forked, so that only results, not the function, have to be picklable. Items are
+    processed in this process where forking is impossible (not Linux, an MPI job, a child process),
+    and unless each `takes_long` or, if that is None, there are at least `FEWEST` items.
     """
     processes = min(cores(), len(items))
     may_fork = sys.platform == "linux" and "mpi4py.MPI" not in sys.modules
@@ -93,9 +93,9 @@ def one_blas_thread() -> Iterator[None]:
     """Let the linear algebra of numpy and scipy use one thread in the `with` block.
 
     Matrices of fits are small: more threads make them slower, many times slower on a busy machine,
-    and their last bits would depend on the number of threads. That is the number of the process:
-    the last of several such blocks restores it. The command line sets the environment variables
-    that the libraries read when they are loaded; a program has loaded numpy before.
+    and last bits would depend on the number of threads. The limit holds for the whole process: the
+    last of several such blocks lifts it. The command line sets environment variables, which the
+    libraries read when they are loaded, but a Python program may have loaded numpy before.
     """
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
         import scipy.linalg  # noqa: F401, PLC0415 - it loads a library of its own
@@ -114,8 +114,8 @@ def one_blas_thread() -> Iterator[None]:
 def forking() -> Iterator[None]:
     """Block signals while processes are forked, until these have set up their handlers.
 
-    Python warns if the caller has threads: one could hold a lock that the work needs, which is
-    arithmetic, and takes none.
+    Python's warning of other threads is suppressed: one could hold a lock that a child needs, but
+    the child's work is arithmetic, and takes none.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
@@ -127,15 +127,15 @@ def forking() -> Iterator[None]:
 
 
 def take_signals(ctrl_c: signal.Handlers = signal.SIG_DFL) -> None:
-    """Let signals end this process, which was forked, at once; Ctrl-C as given."""
+    """Let signals end this forked process at once; `ctrl_c` is the handler of Ctrl-C."""
     for number in SIGNALS:
         signal.signal(number, ctrl_c if number == signal.SIGINT else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _pool(processes: int, work: Sequence[Callable[[], Any]]) -> tuple[Pool, list[BaseProcess]]:
-    """Return a pool of processes, and these."""
-    if threading.active_count() > 1:  # or a process may wait for the import of another thread
+    """Return a pool of processes, and the processes."""
+    if threading.active_count() > 1:  # else a child may wait for an import of another thread
         for library in _LIBRARIES:
             import_module(library)
     with forking():
@@ -149,7 +149,7 @@ def _set_up(work: Sequence[Callable[[], Any]]) -> None:
     """Prepare a child process.
 
     Signals end it at once, without the parent's handlers and traceback. It inherits the work, which
-    is not pickled; a variable of the parent would be shared by all of its threads.
+    is not pickled; all threads of the parent would share a variable set there.
     """
     _work[:] = work
     take_signals()

@@ -137,7 +137,7 @@ def describe_options(name: str, cls: type[Model[Any]]) -> tuple[Declaration, ...
 
 
 def _called(field: str) -> str:
-    """Return an option as its reader writes it; those of other models have no flags."""
+    """Return an option as users write it: as a flag, or by its name if it is a third party's."""
     return spelled(field) if field in {option.field for option in built_in_options()} else field
 
 

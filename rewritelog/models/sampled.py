@@ -20,7 +20,7 @@ FEWEST_LINES = 8
 
 @dataclass(frozen=True)
 class SampledOptions(AutoOptions):
-    """Options of the sampled model."""
+    """Options of the model `sampled`."""
 
     fraction: float = option(
         0.02, "Share of each event's timing lines to fit to, in (0, 1].", above=0, most=1

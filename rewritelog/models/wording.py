@@ -1,4 +1,4 @@
-"""What msgspec says of a value that is not as declared, in words of those who wrote it."""
+"""Messages of msgspec about invalid values, in the words of those who wrote the values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def unknown_key(problem: str) -> str | None:
 
 
 def in_words(problem: str, *, table: str = "an object", value: str = "") -> str:
-    """Return a problem in our words; `table` is what the format calls objects.
+    """Return a problem of msgspec in plain words; `table` is the format's word for an object.
 
-    `value` is what must be otherwise, if the place that is named with the problem is not clear.
+    `value` names the invalid value if the place that the error names leaves that open.
     """
     if (key := unknown_key(problem)) is not None:
         return f"unknown key {key!r}"
