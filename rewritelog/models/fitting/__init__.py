@@ -3,7 +3,7 @@
 - `pipeline`: all steps of a fit, top down; a good place to start reading
 - `tuning`: the numbers that decide between functions, each with what it decides
 - `samples`: the usable samples of an event, with the weight of each; implausibly short times
-- `design`: parameters, candidate terms and products of them, whose values are computed once
+- `design`: the parameters, candidate terms and their products, with values that are computed once
 - `bases`: the ways to choose terms, a module for each kind of function
 - `families`: the kinds of function among which the model `auto` chooses
 - `selection`: stepwise selection of terms by BIC, with or without a sign constraint
@@ -12,8 +12,8 @@
 - `function`: fitted functions: sums of terms with coefficients, and mixtures
 - `validation`: the choice of a family by its predictions of held-out samples
 - `extrapolation`: predictions beyond the range of the samples
-- `correction`, `process`: a factor for what the formula leaves, if that helps
-- `diagnosis`: how reliable a fit is, its intervals, and what it left out
+- `correction`, `process`: a factor for what the formula does not explain, if that helps
+- `diagnosis`: how reliable a fit is, its intervals, and the terms that it left out
 - `event_fit`: the complete fit of an event, with one function for each class of its formula
 - `single_terms`: functions of one term in one parameter, for inspection
 """

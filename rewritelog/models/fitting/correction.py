@@ -1,8 +1,8 @@
-"""The correction of a formula: a factor for what it leaves, smooth or with steps.
+"""The correction of a formula: a factor for what it does not explain, smooth or with steps.
 
 T = formula(p) · exp(c(p)), c being the mean of a Gaussian process, or of several, over the
-parameters and the formula's seconds: caches and waves depend on size as such. Given are the
-logarithms of measured over predicted times: universal kriging with the formula as its trend
+parameters and the formula's seconds: caches and waves depend on size as such. The process is given
+the logarithms of measured over predicted times: universal kriging with the formula as its trend
 (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.7). Far from the samples c
 is 0, and the formula alone predicts.
 """
@@ -51,7 +51,7 @@ one with at most `TRIED_POINTS` samples, since with more a sum of power laws is 
 
 @dataclass(frozen=True)
 class Similarity:
-    """Which rows of parameters have similar residuals: what a correction is conditioned with."""
+    """Which rows of parameters have similar residuals: inputs and covariance of a correction."""
 
     inputs: Inputs
     kernel: Kernel
@@ -95,7 +95,7 @@ class Similarity:
                 yield self.part(are_kept)
 
     def limited(self, params: Floats, logs: Floats) -> Floats:
-        """Return residuals, those limited that are unlike what the others say of them."""
+        """Return the residuals, limited where they are unlike what the others say of them."""
         ((_, _, likely),) = self._conditioned(params, logs)
         return likely
 
@@ -113,8 +113,8 @@ class Similarity:
     def conditioned(self, params: Floats, *logs: Floats) -> Iterator[tuple[Correction, Floats]]:
         """Yield the correction for each of several formulas' residuals at some samples.
 
-        There are at most `MOST_POINTS` samples. Each correction comes with the logarithm of the
-        factor at each sample of a correction without the samples of that point.
+        There are at most `MOST_POINTS` samples. With each correction comes, for each sample, the
+        logarithm of the factor that a correction without the samples of its point has there.
         """
         results = self._conditioned(params, *logs)
         for values, (weights, without, _) in zip(logs, results, strict=True):
@@ -135,14 +135,14 @@ class CorrectedFit:
 
     family: str
     similarities: tuple[Similarity, ...]
-    """Those of which a process each is given the residuals."""
+    """Each makes a process that is given the residuals."""
     held_out: HeldOutPredictions
-    """Of formula and correction together."""
+    """The predictions of formula and correction together."""
     samples: Samples
-    """Those that the correction interpolates between."""
+    """The samples that the correction interpolates between."""
 
     def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
-        """Return a formula corrected by what it leaves of these samples."""
+        """Return a formula, corrected by its residuals at `samples`."""
         params = self.samples.params
         raw = formula.raw(params)
         logs = _residuals(self.samples.seconds, formula.bounded(raw))
@@ -226,7 +226,7 @@ def _error_with_length(fit: CorrectedFit) -> float:
 def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
     """Yield each of several fits of one formula, and the geometric mean of any two or three.
 
-    What two corrections know of the samples is nearly the same, but not their errors.
+    Corrections learn nearly the same from the samples, but err differently: their mean errs less.
     """
     yield from fits
     for subset in chain(combinations(fits, 2), combinations(fits, 3)):
@@ -240,7 +240,7 @@ def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[Corrected
 
 
 def _left_by(family: str, rows: Ints, validation: CrossValidation) -> tuple[Floats, Floats]:
-    """Return the table of all samples (`with_seconds`), and what a formula leaves of these rows."""
+    """Return the table of all samples (`with_seconds`), and a formula's residuals at these rows."""
     samples = validation.selection.samples
     formula = fit_family(validation.families[family], validation.selection)
     raw = formula.raw(samples.params)
@@ -253,11 +253,11 @@ def _left_by(family: str, rows: Ints, validation: CrossValidation) -> tuple[Floa
 def _corrected(
     family: str, table: Floats, similarity: Similarity, rows: Ints, validation: CrossValidation
 ) -> CorrectedFit:
-    """Return a corrected fit with its predictions, each by a formula and a correction without it.
+    """Return a corrected fit with a held-out prediction of each sample.
 
-    Corrections interpolate between what the formula fitted without one fold leaves of these `rows`,
-    but for those of the sample's point. `table` has the parameters and seconds (`with_seconds`) of
-    all.
+    The sample's fold is left out of the fit of the formula. A correction interpolates between the
+    residuals of that fit at these `rows`, without those at the sample's point. `table` has the
+    parameters and seconds (`with_seconds`) of all samples.
     """
     samples = validation.selection.samples
     formulas_s = validation.predicted_by_fold_s[family]
@@ -285,7 +285,7 @@ def _residuals(seconds: Floats, predicted_s: Floats) -> Floats:
 
 
 def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
-    """Return residuals, those limited that are unlike those of the samples nearest by size.
+    """Return the residuals, limited where they are unlike those of the samples nearest by size.
 
     What most needs a correction, such as sizes that a cache does not hold, may concern few samples;
     but if it is more than a disturbed measurement, it concerns neighbours.

@@ -1,4 +1,4 @@
-"""The design of a fit: its parameters, candidate terms, and the values of these, computed once.
+"""The design of a fit: its parameters, its candidate terms, and their values, computed once.
 
 The functions of one parameter are those that loops lead to: p, p², p³, √p, log p, p·log p and 1/p.
 Products follow `modgen` (W. Meira, "Modeling performance of parallel programs", University of
@@ -44,16 +44,16 @@ class Parameters:
     lowest: Floats
     highest: Floats
     least: Floats
-    """Below this 1/p is constant, so that it cannot explode: half of the least value or, where more
-    of p, such as processors, is seen to shorten the times, 1 or a thousandth of a smaller one."""
+    """Below this value of p, 1/p is constant, so that it cannot explode: half of the lowest value
+    or, where times fall as p rises (processors), 1 or a thousandth of a lowest value below 1."""
     correlations: Mapping[int, float]
-    """The rank correlations with the times of those that are used, by their numbers."""
+    """The rank correlation with the times of each parameter that is used, by number."""
     used: tuple[int, ...]
-    """Their numbers, counted from 1, without constant ones and duplicates."""
+    """The numbers, counted from 1, of the parameters that are neither constant nor duplicates."""
     ignored: Mapping[int, str]
     """The numbers of the others, and why no candidate term uses them."""
     constant: frozenset[int]
-    """Those of the others that have the same value in all samples."""
+    """The numbers of ignored parameters that have the same value in all samples."""
 
     @classmethod
     def of_samples(cls, samples: Samples) -> Parameters:
@@ -107,7 +107,7 @@ class Parameters:
         return tuple(parse(text) for text in texts)
 
     def bounded_below(self, parameter: int) -> str:
-        """Return the text of a parameter, positive in all samples, where it is divided by."""
+        """Return the text of a divisor: a parameter that is positive in all samples (`least`)."""
         return f"max(p{parameter}, {self.least[parameter - 1]:.4g})"
 
     def positive(self) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ class Parameters:
         return tuple(number for number in self.used if self.lowest[number - 1] > 0)
 
     def corners(self) -> Floats:
-        """Return the largest values, and these with twice the value of one of them each."""
+        """Return the largest values, and for each parameter a row in which its value is doubled."""
         return np.vstack((self.highest, self.highest + np.diag(np.maximum(self.highest, 0.0))))
 
 
@@ -153,7 +153,7 @@ def excess_growth(slopes: Floats) -> Floats:
 
 
 class Memo:
-    """What is made once, by key."""
+    """A cache of what is made once for each key."""
 
     _made: dict[Any, Any]
 
@@ -235,12 +235,12 @@ class TermTable(Memo):
 
 @dataclass(frozen=True)
 class SelectionSamples(Memo):
-    """The samples with which terms are selected, and the candidates among which they are."""
+    """The samples with which terms are selected, and the table of candidate terms."""
 
     samples: Samples
     table: TermTable
     rows: Ints
-    """The rows of the table that these samples are."""
+    """The row of the table for each of these samples."""
     loss: Loss
     _made: dict[Any, Any] = field(default_factory=dict, compare=False)
 
@@ -294,14 +294,14 @@ class Family:
     non_negative: bool = True
     """Whether its coefficients are constrained to be non-negative."""
     may_be_negative: bool = False
-    """Whether its predictions are; otherwise they are at least 0."""
+    """Whether its predictions may be negative; otherwise they are at least 0."""
     prior_weight: float = 1.0
     """Prior weight of the family with very few samples, where 1 is that of most families."""
     fewest: int = tuning.FEWEST_TO_VALIDATE
     most: float = np.inf
-    """The numbers of samples with which `auto` tries it."""
+    """The least and the largest number of samples with which `auto` tries it."""
     user_terms: tuple[Expression, ...] | None = None
-    """The terms that a user asked for; None if they are searched."""
+    """The terms that a user asked for; None if terms are searched for."""
 
     def finite_in(self, params: Floats) -> Family:
         """Return the family without given terms that are not finite in all of these rows."""

@@ -1,9 +1,9 @@
 """Diagnosis: how reliable a fit is, judged by its samples and by held-out predictions.
 
 A row with term values t, divided by its predicted time as relative weights do, has the leverage
-tᵀ(XᵀX)⁻¹t, where X is the weighted design matrix of the samples: how far it is from these in the
-space of the function's terms. Prediction intervals are made of the ratios of measured to predicted
-times of held-out samples.
+tᵀ(XᵀX)⁻¹t, where X is the weighted design matrix of the samples: how far it is from the samples in
+the space of the function's terms. Prediction intervals are made from the ratios of measured to
+predicted times of held-out samples.
 """
 
 from __future__ import annotations
@@ -78,20 +78,20 @@ class Quality(
         "negative": "negative_predictions",
     },
 ):
-    """The statistics of one fit; None for one that needs more samples."""
+    """The statistics of one fit; one that needs more samples is None."""
 
     r2: float | None = None
     """R², the share of the variance of the times that the fit explains."""
     held_out_r2: float | None = None
-    """The same over held-out samples; an overfitted function has a high R², but not this one."""
+    """R² over held-out samples; an overfitted function has a high `r2`, but not a high one here."""
     held_out_error: float | None = None
     """Mean of |predicted − measured| / measured over held-out samples."""
     held_out_sum_error: float | None = None
-    """Σ predicted / Σ measured − 1 over held-out samples but the event's first call."""
+    """Σ predicted / Σ measured − 1 over held-out samples, without the event's first call."""
     coverage: float | None = None
     """Share of held-out samples in a 90 % interval that was made without them."""
     chi2: Exact
-    """Sum of the squared relative residuals; with uniform weights of the residuals, in s²."""
+    """Sum of the squared relative residuals or, with uniform weights, of the residuals, in s²."""
     relative: bool
     """Whether `chi2` is the sum for relative residuals."""
     dof: Count
@@ -166,8 +166,8 @@ def diagnose(
     if not samples.relative:
         return Diagnosis(quality, root, ratios, points, 1.0)
     if validated.points.count_of_row.mean() >= tuning.OFTEN:
-        # long calls are seen beside a function that passes through the usual ones of their point;
-        # what a fit without a point is off by there says nothing of sums at others
+        # this function passes through the usual times of each point, which shows the long ones; the
+        # error at a point of a fit without it says nothing of sums at others
         validated, held_out_s = samples, predicted_s
         later = ~samples.first & np.isfinite(predicted_s)
     total_ratio = total_ratio_of(
@@ -179,9 +179,9 @@ def diagnose(
 def on_held_out(
     quality: Quality, validated: Samples, predicted_s: Floats, later: Flags
 ) -> tuple[Quality, Floats]:
-    """Return the quality with that of predictions of held-out samples, and the ratios of these.
+    """Return the quality with its statistics of held-out samples, and their ratios.
 
-    `later` are the samples but for first calls.
+    `later` selects the samples that have a prediction and are not first calls.
     """
     measured_s, first = validated.seconds, validated.points.rows.first
     quality = replace(
@@ -197,9 +197,9 @@ def on_held_out(
 def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
     """Return measured over predicted times where they are finite, ascending.
 
-    `counts` are the numbers of samples of each one's point. Where few points have most of the
-    samples, the ratios are as many quantiles of a distribution in which each point has the same
-    share, from the least to the largest ratio.
+    `counts` has the number of samples at each sample's point. Where few points have most of the
+    samples, the ratios are replaced by as many quantiles, from the least to the largest, of a
+    distribution in which each point has the same share.
     """
     with np.errstate(all="ignore"):
         ratios = measured / predicted
@@ -213,7 +213,7 @@ def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
 
 
 def kept(ratios: Floats) -> Floats:
-    """Return ascending ratios, or of more than `MOST_RATIOS` so many quantiles."""
+    """Return ascending ratios; if more than `MOST_RATIOS`, that many of their quantiles."""
     if len(ratios) <= MOST_RATIOS:
         return ratios
     return np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
@@ -291,7 +291,7 @@ def widening_rate(ratios: Floats, points: int, tried: Floats, distances: Floats)
 
 
 def coverage(ratios: Floats) -> float | None:
-    """Return the share of ratios within the 90 % interval of the other half; None for few."""
+    """Return the share of ratios within the 90 % interval from the other half; None if too few."""
     finite = ratios[np.isfinite(ratios)]
     if len(finite) < tuning.ENOUGH_RATIOS:
         return None

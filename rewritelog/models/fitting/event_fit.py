@@ -51,8 +51,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
     growth: Growth | None = None
     """How the function is extrapolated; None if simply by its formula."""
     total_ratio: NotNegative = 1.0
-    """Σ measured / Σ predicted of held-out samples, by which sums of predictions are corrected for
-    rare long calls; 1 unless it differs significantly from 1."""
+    """The factor, from held-out samples, that corrects sums of predictions for rare long calls
+    (`total_ratio_of`); 1 unless it differs significantly from 1."""
     coefficients: tuple[Coefficient, ...] = ()
     """Empty for a mixture."""
     dropped: tuple[Dropped, ...] = ()
@@ -63,7 +63,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
     points: Count
-    """The number of distinct parameters that these have: what is known of a further one."""
+    """The number of points that these samples have: how much is known of a further one."""
 
     def __post_init__(self) -> None:
         terms = len(self.function.terms)
@@ -77,7 +77,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
 
     @property
     def knows_others(self) -> bool:
-        """Whether held-out samples tell of other parameters: none of 2 or 3 can be held out."""
+        """Whether held-out samples tell of other points: of 2 or 3 points none can be held out."""
         return not 1 < self.points < tuning.FEWEST_TO_VALIDATE
 
     def predict(
@@ -85,7 +85,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
     ) -> tuple[Floats, Flags, Flags, Flags]:
         """Return each row's seconds, NaN where they are not finite, given the samples' range.
 
-        Also return which rows are outside of that, which have more leverage than any sample, and
+        Also return which rows are outside the range, which have more leverage than any sample, and
         for which the function is negative.
         """
         columns = columns_of(self.function.terms, params)
@@ -144,7 +144,7 @@ class EventFit(
     classes: Annotated[tuple[ClassFit, ...], Meta(min_length=1)]
     """The function of all samples first, then one for each class with enough samples."""
     exact_matches: ExactMatches | None = None
-    """Mean measured times of parameters that were timed, and their weight beside the function's."""
+    """Usual times of parameters that were timed, and their weight against the function."""
     left_out: LeftOut | None = None
     """None for a fit to all lines."""
 
@@ -185,7 +185,7 @@ class EventFit(
     def ratios(self) -> Floats:
         """Measured / predicted seconds of held-out samples, ascending.
 
-        Those to predictions below zero, which no rewrite uses, are left out.
+        Ratios to negative predictions, which no rewrite uses, are left out.
         """
         ratios = self.judged.ratios
         return ratios[ratios >= 0]
@@ -214,7 +214,7 @@ class EventFit(
         return seconds, outside, remote, negative
 
     def _with_exact_matches(self, params: Floats, seconds: Floats) -> tuple[Floats, Flags]:
-        """Return the predicted seconds with those of exact matches, and which rows are such."""
+        """Return the predicted seconds blended with exact matches, and which rows are exact."""
         if self.exact_matches is None:
             return seconds, np.zeros(len(params), dtype=np.bool_)
         return self.exact_matches.blend(params, seconds)
@@ -225,9 +225,9 @@ class EventFit(
 
         They are the prediction times quantiles of the ratios measured / predicted of held-out
         samples, with the ranks that guarantee the coverage for any distribution of the errors
-        (as in split conformal prediction, Lei et al., JASA 113, 2018). Those of exact matches that
-        were timed more than once are made of the ratios of samples measured again. They are
-        extended to a prediction that lies outside of them. NaN with too few samples or points.
+        (as in split conformal prediction, Lei et al., JASA 113, 2018). For exact matches timed more
+        than once, the ratios are those of samples measured again. An interval always includes its
+        prediction. The bounds are NaN with too few samples or points.
         """
         seconds = self.predict(params)
         far = distance(params, self.lowest, self.highest)
@@ -258,7 +258,7 @@ class EventFit(
     def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
         """Return a held-out ratio for each row, drawn by its random number in [0, 1).
 
-        Those to predictions below zero are left out.
+        Ratios to negative predictions are left out.
         """
         factors = np.ones(len(params))
         drawn_from = [(class_fit.ratios, rows) for class_fit, rows in self._by_class(params)]

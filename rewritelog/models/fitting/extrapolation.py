@@ -44,19 +44,19 @@ class Growth(Form, frozen=True):
     function: Formula | None = None
     """The function whose growth from the edge of the range is used; None for the fit's own formula.
 
-    A correction at the edge is learnt from the samples near it, but a row beyond the range of one
-    parameter has an edge that no sample may be near: the farther the row, the more the value at the
-    edge is that of this function, which needs no correction.
+    A correction is learnt from samples nearby, and there may be none near the point at the edge
+    that a row is extrapolated from. So the farther away the row is, the more the value at the edge
+    is that of this function, without a correction.
     """
     error: float | None = None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
     one."""
     most_s: float | None = None
-    """The longest measured time; None for no upper bound. The upper bound of a prediction is the
-    larger of this time and the value at the edge, times p/highest for each parameter above its
-    range, less an offset of both, to the local power of the function at the edge, at least 1, and
-    times lowest/p for each one below its range, to that power, at least 0; of negative parameters
-    sizes count."""
+    """The longest measured time; None for no upper bound. A prediction is at most the larger of
+    this and the value at the edge, times the growth that each parameter outside its range allows:
+    above it p/highest, both less an offset, to the function's local power at the edge, at least 1;
+    below it lowest/p to that power, at least 0. Negative parameters count by size
+    (`_largest_growth`)."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -71,12 +71,12 @@ class Growth(Form, frozen=True):
             sizes = _sizes_of(edge, lowest, highest)
             fading = (sizes / (sizes + np.abs(params - edge))).prod(axis=1)
             at_edge = plain * (at_edge / plain) ** fading
-        # how much less work there may be: unlike p/lowest it is above 0 for a p of 0
+        # how much less work there may be; unlike p/lowest, above 0 for a p of 0
         shares = (1 + np.maximum(params, 0.0)) / (1 + np.maximum(lowest, 0.0))
         below = (lowest > 0) & (params < lowest)
         smaller = np.asarray(np.where(below, shares, 1.0).prod(axis=1))
-        # a power of 0 is 0 or infinite, however little the parameter matters: where all samples are
-        # above 0, it is replaced by half of the least or nearly 1
+        # a power of 0 is 0 or infinite, however little the parameter matters: 0 is replaced, if all
+        # samples are above it, by half of their least value or, if that is large, by nearly 1
         least = lowest / (1 + np.maximum(lowest, 1.0))
         rows = np.where((lowest > 0) & (params <= 0), least, params)
         if function is None:
@@ -100,8 +100,8 @@ def _largest_growth(
 
     A function that grows with the power s of a parameter at the edge of the range may go on doing
     so; a steeper term that hardly contributes there must not take over. A range narrower than its
-    least value counts as if it began at its width, as of step numbers that began at a million:
-    relative to these nothing in it grows.
+    least value, as of step numbers that begin at a million, is shifted to begin at its width:
+    relative to a million nothing in it grows.
     """
     factor = np.ones(len(params))
 
@@ -144,8 +144,8 @@ def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
     """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/size).
 
     The size is the lesser of |p| and |bound|, but at most twice the width of the range, which is
-    narrow for step numbers that began at a million. A distance is 0 within the range, and otherwise
-    log 2 for one parameter at twice its largest or half its least value.
+    narrow for step numbers that begin at a million. The distance is 0 within the range, and log 2
+    for one parameter at twice its largest value or half its least.
     """
     edge = np.clip(params, lowest, highest)
     sizes = np.where((params > 0) & (params < edge), params, _sizes_of(edge, lowest, highest))
@@ -204,8 +204,8 @@ def _logs_in_trials(
 ) -> tuple[dict[str, Floats], Floats]:
     """Return log predicted / measured time of the large samples of all trials, by family.
 
-    Families are fitted to the samples with small values. Also return how far the others lie beyond
-    those.
+    Families are fitted to the samples with small values. Also return how far the large ones lie
+    beyond these (`distance`).
     """
     families, selection = validation.families, validation.selection
 

@@ -86,7 +86,7 @@ class CorrectedFunction(Function, frozen=True, tag="corrected"):
 
 
 def with_seconds(params: Floats, seconds: Floats) -> Floats:
-    """Return the parameters of rows with a formula's seconds: what a correction depends on."""
+    """Return rows of parameters, each with a formula's seconds: what a correction depends on."""
     return np.column_stack((params, seconds))
 
 

@@ -48,7 +48,7 @@ class FitConfig:
     loss: Loss = "huber"
     exact_match: ExactMatch = "auto"
     correction: UseCorrection = "none"
-    """Whether the selected function may be corrected by what it leaves."""
+    """Whether the selected function may be corrected by a smooth factor."""
     families: Mapping[str, Family] | None = None
     """The family of given terms, by its name; None for the automatic choice."""
     category: Expression | None = None
@@ -121,7 +121,7 @@ def _fit_class(
     selection = SelectionSamples.of(samples.random_part(tuning.MOST_SELECTED_WITH), loss)
     families = _families(selection, config, params)
     validation = cross_validate(families, selection)
-    # what has a value for each code predicts no other code, but more than a trend that is none
+    # a value for each code predicts no other code, but is better than a trend that does not exist
     by_line = config.families is None and validation.are_codes
     chosen_by = cross_validate(families, selection, by_line=True) if by_line else validation
     weights = chosen_by.select()
@@ -190,7 +190,7 @@ def _classes(
 ) -> tuple[list[tuple[float, Flags]], tuple[Dropped, ...]]:
     """Return each value of the category that has enough samples, with its rows.
 
-    Also return, for reports, how many others there are.
+    Also return, for reports, how many other values there are.
     """
     if category is None:
         return [], ()

@@ -24,20 +24,20 @@ from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, r
 from rewritelog.running.locks import cached_property
 
 FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
-"""Lengths and variances are at first learnt from so many points, in so many steps: in fewer ones if
-the search begins at those of a process for nearly the same values. For the processes that are used
-they are learnt from all points, since few points show little of what depends on many inputs."""
+"""Lengths and deviations are first learnt from this many points in this many steps, or in fewer
+steps from those of a process for nearly the same values. A process that is used learns them again
+from all points, since few points show little of what depends on many inputs."""
 
 LAST_STEP = 2e-4
-"""That search ends with a step that lowers the cost by less than this share."""
+"""The search with all points ends with a step that lowers the cost by less than this share."""
 
 BLOCK = 250
-"""The time of a step grows with the cube of the number of points, so that more than twice as many
-are taken as blocks of near points, none of which tells of the others."""
+"""The time of a step grows with the cube of the number of points. Twice this many or more are
+divided into blocks of near points, which are taken as independent of each other."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
-"""Mean and deviation of the normal prior of a length's logarithm, in standard deviations of the
-input: twice the range of most inputs, so that one without effect stays without."""
+"""Mean and deviation of the normal prior of a length's logarithm: the usual length is exp(0.7), two
+standard deviations of the input."""
 
 ROUGHER, ROUGHER_LENGTH = (0.3, 0.9, 0.3), 0.3
 """The deviations of a kernel that is mostly rough, as shares of the whole, and its lengths."""
@@ -46,7 +46,7 @@ LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
 
 ROUNDS = 20
-"""How often values that are far from what the others say of them are looked for."""
+"""The rounds in which values far from what the others say of them are limited."""
 
 _LOG_LENGTHS = (-4.0, 7.0)
 _LOG_DEVIATIONS = (-7.0, 2.0)
@@ -65,14 +65,14 @@ TILES: tuple[InputKind, ...] = ("64", "128", "256")
 """Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted."""
 
 POSITIVE = ("deviations", "smooth_lengths", "rough_lengths")
-"""What of inputs and kernels is divided by, or has logarithms."""
+"""The fields of inputs and kernels that have to be above 0: divisors, or with logarithms."""
 
 
 class Kernel(Form, frozen=True):
-    """A Matérn-5/2 covariance, a Matérn-1/2 covariance and noise, added."""
+    """A covariance function: a smooth part (Matérn-5/2), a rough part (Matérn-1/2) and noise."""
 
     codes: Flags
-    """Inputs whose values are equal or not, but neither near nor far, shape (inputs,)."""
+    """Inputs whose values are equal or different, but neither near nor far, shape (inputs,)."""
     smooth_lengths: Floats
     rough_lengths: Floats
     """Shape (inputs,)."""
@@ -116,7 +116,7 @@ class Kernel(Form, frozen=True):
         return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
 
     def matrix(self, smooth: Floats, rough: Floats) -> Floats:
-        """Return the covariances of all points, given those of pairs for deviations of 1."""
+        """Return the covariances of all points, given those of pairs, each part's deviation 1."""
         from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
 
         covariance = np.asarray(squareform(self.smooth**2 * smooth + self.rough**2 * rough))
@@ -124,7 +124,7 @@ class Kernel(Form, frozen=True):
         return covariance
 
     def means(self, points: Floats, weights: Floats, rows: Floats) -> Floats:
-        """Return the mean at each row, bit for bit independent of others, given weights at points.
+        """Return the mean at each row, given weights at points; its bits depend on no other row.
 
         Points and rows have the shapes (points, inputs) and (rows, inputs).
         """
@@ -149,9 +149,9 @@ class Kernel(Form, frozen=True):
 
 
 class Inputs(Form, frozen=True):
-    """What the process knows of a row of parameters: sizes, and wasted parts of tiles.
+    """What a process computes with for a row of parameters: sizes, and wasted parts of tiles.
 
-    Kernels often treat the least size, such as one column, in a way of its own.
+    Programs often treat the least size, such as one column, in a way of its own.
     """
 
     parameters: Ints
@@ -164,7 +164,7 @@ class Inputs(Form, frozen=True):
     (inputs,)."""
     centres: Floats
     deviations: Floats
-    """Each input has these subtracted, and is divided by these, shape (inputs,)."""
+    """Each input is standardised: less its centre, over its deviation; shape (inputs,)."""
 
     def __post_init__(self) -> None:
         divided = [kind != "least" for kind in self.kinds]
@@ -173,7 +173,7 @@ class Inputs(Form, frozen=True):
 
     @classmethod
     def of(cls, params: Floats) -> Inputs:
-        """Return the inputs for these samples, those that vary among them."""
+        """Return the inputs that vary among these samples, scaled to standard deviations of 1."""
         parameters, kinds, units = list[int](), list[InputKind](), list[float]()
         for number, values in enumerate(params.T, 1):
             if not np.ptp(values):
@@ -261,7 +261,7 @@ class Process(Form, frozen=True):
 
 
 class Correction(Form, frozen=True, dict=True):
-    """The factor by which a formula's seconds are multiplied: the geometric mean of processes'."""
+    """The factor on a formula's seconds: the geometric mean of the factors of its processes."""
 
     most: NotNegative
     """The logarithms of factors lie between this and its negative."""
@@ -285,7 +285,7 @@ class Correction(Form, frozen=True, dict=True):
 
     @cached_property
     def points(self) -> list[Floats]:
-        """The inputs of these samples for each process, shape (samples, inputs)."""
+        """The inputs of the samples for each process, shape (samples, inputs)."""
         return [process.inputs.columns(self.params) for process in self.processes]
 
     @property
@@ -332,7 +332,7 @@ class Correction(Form, frozen=True, dict=True):
 
 
 def _matern_5_2(squares: Floats) -> tuple[Floats, Floats]:
-    """Return the covariance, and the negative derivative by half the logarithm of the distance²."""
+    """Return the covariance, and its negative derivative by half the squared distance."""
     distances = np.sqrt(squares)
     falling = np.exp(-distances)
     slope = (1 + distances) * falling
@@ -346,10 +346,10 @@ def _matern_1_2(squares: Floats) -> tuple[Floats, Floats]:
 
 
 def _coordinates(points: Floats, codes: Flags) -> tuple[Floats, Ints]:
-    """Return points of which two with different values of a code differ by 1 in it.
+    """Return the points' coordinates, in which different values of a code have the distance 1.
 
-    A code is as many coordinates as it has values. With the coordinates, shape (points,
-    coordinates), come their inputs.
+    A code becomes as many coordinates as it has values. Also return the input of each coordinate.
+    The coordinates have the shape (points, coordinates).
     """
     columns, inputs = list[Floats](), list[int]()
     for index, (column, is_code) in enumerate(zip(points.T, codes.tolist(), strict=True)):
@@ -364,12 +364,12 @@ def _coordinates(points: Floats, codes: Flags) -> tuple[Floats, Ints]:
 def conditioned(
     kernel: Kernel, points: Floats, distinct: DistinctPoints, *values: Floats
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Yield the weights of the points given each of several sets of values there.
+    """Yield the weights of the points, given each of several sets of values there.
 
-    They are the inverse covariance times the values, and come with the mean at each point without
-    all values of that point, of which `distinct` says which are the same, and with the values as
-    they count: one further than `FARTHEST` deviations above what all others say of it, or `SHORTER`
-    times as far below it, counts as that far from it, so that a disturbed measurement hardly
+    Weights are the inverse covariance times the values. With them come the mean at each point,
+    without any value of that point (`distinct` says which points are the same), and the values as
+    they count. One that is more than `FARTHEST` deviations above what all others say of it, or
+    `SHORTER` times as far below, counts as that far from it, so that a disturbed measurement hardly
     affects its surroundings.
     """
     inverse = _inverse(kernel.covariance(points))
@@ -391,8 +391,8 @@ def conditioned(
 def _inverse_of_means(kernel: Kernel, points: Floats, distinct: DistinctPoints) -> Floats:
     """Return the inverse covariance of the means of the values at each point.
 
-    The noise of a mean of k values has the k-th part of the variance, and what means tell of other
-    points is all that the values do.
+    The noise of a mean of k values has 1/k of the variance. The means hold all that the values say
+    of other points.
     """
     covariance = kernel.covariance(points[distinct.rows.first])
     covariance -= np.diag(kernel.noise**2 * (1 - 1 / distinct.counts))
@@ -452,7 +452,7 @@ def learn(
 def _factor_and_inverse(covariance: Floats) -> tuple[Floats, Floats]:
     """Return the Cholesky factor and the inverse, of which only the lower triangles count.
 
-    Raise `LinAlgError` if the matrix, which is used up, is not positive definite.
+    Raise `LinAlgError` if the matrix, which is overwritten, is not positive definite.
     """
     from scipy.linalg import lapack  # noqa: PLC0415 - heavy
 
@@ -463,13 +463,13 @@ def _factor_and_inverse(covariance: Floats) -> tuple[Floats, Floats]:
 
 
 def _inverse(covariance: Floats) -> Floats:
-    """Return the whole inverse of a matrix, which is used up."""
+    """Return the whole inverse of a symmetric matrix, which is overwritten."""
     lower = _factor_and_inverse(covariance)[1]
     return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def _blocks(points: Floats, rows: Ints, count: int) -> Iterator[Ints]:
-    """Yield these rows of points in so many blocks, apart in what varies most, or in one."""
+    """Yield these rows of points in `count` blocks, divided along what varies most in each."""
     if count <= 1:
         yield rows
         return
@@ -482,16 +482,16 @@ def _blocks(points: Floats, rows: Ints, count: int) -> Iterator[Ints]:
 
 
 class _Block(NamedTuple):
-    """Points whose values tell of one another, each once: its values count by their mean."""
+    """Distinct points whose values tell of each other; those of one point count by their mean."""
 
     coordinates: Floats
-    """Those of the distinct points, shape (points, coordinates)."""
+    """Shape (points, coordinates)."""
     values: Floats
-    """The mean value at each of them."""
+    """The mean value at each point."""
     counts: Ints
-    """The number of values at each of them."""
+    """The number of values at each point."""
     square: float
-    """The sum of the squared differences from these means: noise alone."""
+    """The sum of the squared differences of the values from these means: noise alone."""
 
     @classmethod
     def of(cls, coordinates: Floats, values: Floats) -> _Block:
@@ -503,7 +503,7 @@ class _Block(NamedTuple):
 
 
 class _Likelihood:
-    """The negative logarithm of the probability of values, less the priors of lengths."""
+    """The cost of a kernel: −log of the probability of the values and the prior of the lengths."""
 
     def __init__(
         self, points: Floats, values: Floats, codes: Flags, blocks: Iterable[Ints]
@@ -519,7 +519,7 @@ class _Likelihood:
         return Kernel(self.codes, lengths[0], lengths[1], smooth, rough, noise)
 
     def cost(self, logs: Floats) -> tuple[float, Floats]:
-        """Return it with its gradient, by the logarithms of lengths and deviations."""
+        """Return the cost and its gradient by the logarithms of lengths and deviations."""
         kernel = self.kernel(logs)
         from_usual = (logs[:-3] - LIKELY_LENGTH) / LENGTH_DEVIATION
         cost = 0.5 * float(from_usual @ from_usual)
@@ -545,7 +545,7 @@ class _Likelihood:
         coordinates, values, counts, square = block
 
         def squares(scales: Floats) -> Floats:
-            """Return those of distances, scaled; faster, and less exact, than for a kernel."""
+            """Return the scaled squared distances of pairs, faster but less exact than `pdist`."""
             scaled = coordinates * np.sqrt(scales[self.inputs])
             sizes, ones = np.einsum("ij,ij->i", scaled, scaled), np.ones(len(scaled))
             products = np.column_stack((scaled, sizes, ones)) @ (
@@ -555,7 +555,7 @@ class _Likelihood:
             return np.asarray(np.maximum(of_pairs, 0.0, out=of_pairs))
 
         def by_length(by_square: Floats) -> Floats:
-            """Return the gradient by scales, given that by the squares of pairs."""
+            """Return the gradient by scales, given that by the squared distances of pairs."""
             matrix = squareform(by_square)
             products = np.einsum("ij,ij->j", matrix @ coordinates, coordinates)
             of_coordinates = matrix.sum(axis=0) @ coordinates**2 - products
@@ -565,7 +565,7 @@ class _Likelihood:
         smooth, rough = _matern_5_2(squares(smooth_scales)), _matern_1_2(squares(rough_scales))
         covariance = kernel.matrix(smooth[0], rough[0])
         variance, repetitions = kernel.noise**2, int(counts.sum()) - len(counts)
-        averaged_out = 1 - 1 / counts  # of the variance of the noise
+        averaged_out = 1 - 1 / counts  # this share of the variance of the noise
         covariance.flat[:: len(counts) + 1] -= variance * averaged_out
         factor, inverse = _factor_and_inverse(covariance)
         weights = lapack.dpotrs(factor, values, lower=True)[0]

@@ -105,10 +105,10 @@ def least_squares(
     non_negative: bool = False,
     collinear: float | None = COLLINEAR,
 ) -> Floats:
-    """Return the coefficients of the columns with which their sum is nearest to the target.
+    """Return the coefficients with which the columns' sum is nearest to the target.
 
     With `non_negative` none is negative (NNLS, Lawson and Hanson 1974), and the columns should have
-    length 1. None for `collinear` is the rounding error of float64.
+    length 1. `collinear` is a share as `COLLINEAR` is, None the rounding error of float64.
     """
     coefficients = np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
     if not non_negative or (coefficients >= 0).all():
@@ -135,12 +135,12 @@ def least_squares(
 
 
 def robust_spread(errors: Floats, least: float = LEAST_SPREAD) -> float:
-    """Return the standard deviation of normal errors with this median absolute value."""
+    """Return the standard deviation of normal errors with this median |error|, plus `least`."""
     return 1.4826 * median(np.abs(errors)) + least
 
 
 def robust_spreads(errors: Floats, least: float) -> Floats:
-    """Return the same for each row, at least `least`."""
+    """Return the robust standard deviation of the errors in each row, at least `least`."""
     return np.asarray(np.maximum(1.4826 * np.median(np.abs(errors), axis=1), least))
 
 
@@ -151,12 +151,12 @@ def huber_loss(errors: Floats) -> Floats:
 
 
 def huber_weights(errors: Floats, corner: float | Floats) -> Floats:
-    """Return the factor of each squared error in Huber's loss with this corner: at most 1."""
+    """Return the factor on each squared error in Huber's loss with this corner, at most 1."""
     return np.asarray(np.minimum(1.0, corner / np.maximum(np.abs(errors), 1e-300)))
 
 
 def row_weights(errors: Floats, corner: float | None = None) -> Floats:
-    """Return what rows and target are multiplied by for Huber's loss, given the errors.
+    """Return the factors of rows and target that give least squares Huber's loss at these errors.
 
     It is the square root of `huber_weights`, by default with the corner at `HUBER` robust standard
     deviations.

@@ -1,10 +1,10 @@
-"""The usable samples of an event, and the scale that each one's residual is divided by.
+"""The usable samples of an event, and the scale by which the residual of each is divided.
 
 Relative weights divide by the time itself, so that one timing line that is a hundred times too
 short (torn, or rounded) weighs as much as ten thousand others, and pulls the fit towards itself
 beyond what a robust loss can undo. Such short outliers are found with a rough fit of the
-logarithms, in which too short a time is no worse than too long a one; their residuals are then
-divided by the expected time.
+logarithms, in which too short a time is no worse than one that is too long; their residuals are
+then divided by the expected time.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from rewritelog.running.locks import cached_property
 Weighting: TypeAlias = Literal["relative", "uniform"]
 
 MOST_ROUGH, ROUGH_ROUNDS, LEAST_ROUGH_SPREAD = 4096, 10, 1e-3
-"""The rough fit uses at most this many samples and is reweighted so often; the last is added to the
-robust standard deviation, which is 0 if most residuals are."""
+"""The most samples in the rough fit, its rounds of reweighting, and what is added to the robust
+standard deviation of its residuals, which is 0 if most of them are."""
 
 COARSE = 10.0
 """A time of fewer steps of the clock may be off by a tenth or more."""
@@ -60,14 +60,14 @@ class Samples:
 
     @cached_property
     def distinct(self) -> DistinctPoints:
-        """The distinct parameters: however often a point was timed, it tells of others once."""
+        """The distinct parameters: a point tells of others once, however often it was timed."""
         return DistinctPoints.of_rows(self.params)
 
     @cached_property
     def points(self) -> DistinctPoints:
-        """The distinct parameters, as they are held out.
+        """The points that are held out: distinct parameters or, if these are few, single samples.
 
-        Of fewer than `FEWEST_TO_VALIDATE` points none can be: then each sample counts as one.
+        With fewer than `FEWEST_TO_VALIDATE` distinct ones no point can be held out.
         """
         if len(self.distinct) < tuning.FEWEST_TO_VALIDATE:
             return DistinctPoints.of_rows(np.arange(len(self), dtype=np.float64)[:, None])
@@ -75,9 +75,9 @@ class Samples:
 
     @property
     def known_points(self) -> int:
-        """How many points tell of a further one: each sample where there is no further one.
+        """How many points tell of a further one.
 
-        There is none within the range of whole numbers if all of their values were timed.
+        If all whole numbers in the range were timed, there is no further one, and `points` count.
         """
         lowest, highest = self.range
         are_all = len(self.distinct) == np.prod(highest - lowest + 1)
@@ -86,9 +86,9 @@ class Samples:
 
     @property
     def effective_count(self) -> int:
-        """How many samples a function can be chosen by: points, if they were timed often.
+        """How many samples count in the choice of a function: points, if these were timed often.
 
-        Where hardly any was timed more than twice, a second time tells as much as another point.
+        With at most two samples per point, on average, the second tells as much as another point.
         """
         return len(self) if len(self) <= 2 * len(self.points) else len(self.points)
 
@@ -148,10 +148,10 @@ class Samples:
 def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:
     """Return the samples that are finite, and which of them is the event's first call.
 
-    Their order is pseudo-random and depends on their numbers alone, and on the last bits of these,
-    which versions of numpy differ in, only where all others are equal. Folds and parts are drawn by
+    Their order is pseudo-random and depends on their numbers alone. Folds and parts are drawn by
     position, and sums are rounded in order: in the order of the lines a fit would depend on which
-    rank happened to print first.
+    rank happened to print first. Last bits, in which versions of numpy differ, decide between
+    samples only where all other bits are equal.
     """
     usable = timings.usable()
     half = np.uint64(32)
@@ -172,9 +172,9 @@ def _hashes(samples: EventTimings, precision: type[np.floating[Any]]) -> Keys:
 
 
 def coarse_step(seconds: Floats) -> float:
-    """Return the step of the clock if half of the times are shorter than `COARSE` steps, or 0.
+    """Return the clock's step in seconds if half of the times are below `COARSE` steps, else 0.
 
-    The step is the least difference of two times, of which one may be 0, if times repeat.
+    It is the least difference between distinct times, 0 among them, and 0 unless many repeat.
     """
     middle, distinct = median(seconds), np.unique(np.append(seconds, 0.0))
     if len(distinct) > len(seconds) / 2:
@@ -205,10 +205,10 @@ def _midranks(values: Floats) -> Floats:
 def without_short_scales(samples: Samples, loss: Loss) -> Samples:
     """Return the samples with the expected time as the scale of each short outlier.
 
-    Expected is what a rough fit to the times above 0 says. A time of 0 has the expected time as its
-    scale where that is longer than the median. Where it is below a thousandth of the median, a
-    time as short has a scale as short. Without a robust loss, or relative weights, scales are as
-    they were.
+    A rough fit to the times above 0 says what is expected. The scale of a time of 0 is the expected
+    time if that is longer than the median. Where less than a thousandth of the median is expected,
+    a scale may be as short. Without a robust loss, relative weights or enough samples, scales stay
+    as they are.
     """
     fewest = tuning.FEWEST_PER_NUMBER * (1 + 2 * samples.params.shape[1])
     sizes = np.abs(samples.seconds)

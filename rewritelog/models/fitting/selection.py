@@ -1,6 +1,6 @@
 """Stepwise selection of terms among many candidates, as long as BIC falls.
 
-`regression` says what BIC is.
+`regression` defines BIC.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_TERMS: int = core.MOST_TERMS
 
 
 class Search(NamedTuple):
-    """What is looked for among columns of candidate terms."""
+    """How terms are selected among the columns of candidates."""
 
     constant: int = 0
     """The index of the constant column, the cost of a call that does nothing."""
@@ -28,9 +28,9 @@ class Search(NamedTuple):
     growth: Floats = np.zeros(0)
     """How much faster than linearly each column grows (`design.excess_growth`)."""
     plain: int = 0
-    """The first so many columns may replace one that grows faster."""
+    """The number of columns, the first ones, that may replace one that grows faster."""
     most: int = MOST_TERMS
-    """At most so many are selected."""
+    """The most columns that are selected."""
 
 
 def select_terms(columns: Floats, samples: Samples, loss: Loss, search: Search) -> list[int]:
@@ -38,7 +38,7 @@ def select_terms(columns: Floats, samples: Samples, loss: Loss, search: Search) 
 
     With Huber's loss terms are selected twice, the second time with the Huber weights of a fit of
     the first selection. Of terms that fit the samples about equally well the one that grows less is
-    taken, since no sample contradicts the growth of the other one: see `select`.
+    taken, since no sample contradicts the growth of the other one (`select_columns` in `core.h`).
     """
     rows = columns / samples.sigma_s[:, None]
     target = samples.seconds / samples.sigma_s
@@ -61,7 +61,7 @@ def select(columns: Floats, target: Floats, search: Search) -> list[int]:
     search starts from the constant and one from nothing; the result is that with the lower BIC.
     """
     units, samples = unit_columns(columns), len(target)
-    # apart from the constant one term for every four samples, and one in all for every three
+    # one term for every four samples besides the constant, but at most one for every three in all
     most = max(1, min(search.most, 1 + samples // 4, samples // 3))
     places = np.empty(most, dtype=np.int64)
     count = core.select_columns(

@@ -1,4 +1,4 @@
-"""Functions of one term in one parameter, which a person can compare with the fit of all."""
+"""Functions of one term in one parameter, for a person to compare with the fit of the event."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def single_term_functions(
 ) -> SingleTermFunctions:
     """Fit each function of a single parameter, with a constant, and cross-validate it.
 
-    Fits and folds are those of the choice of a family.
+    Functions are fitted, and folds divided, as in the choice of a family.
     """
     samples = Samples.of(*usable_samples(timings), weights).random_part(MOST_SAMPLES)
     if not len(samples) or not samples.params.shape[1]:

@@ -29,7 +29,7 @@ SETTLED = 1e-4
 """A fit has converged if coefficients change by at most this share."""
 
 FEW = 1 << 10
-"""At most this many samples are solved as they are, more from a triangle."""
+"""Up to this many samples are solved directly, more by way of a triangle (QR decomposition)."""
 
 COLLINEAR = 1e-11
 """Singular values of columns of length 1 below this share of the largest count as 0."""
@@ -52,7 +52,7 @@ def fit_terms(
     """
     level_s = 0.0
     if ONE in terms and not family.non_negative:
-        # equal times less the middle of their range are fitted without a rounding error
+        # less the middle of their range, equal times are fitted without a rounding error
         level_s = float(samples.seconds.min() / 2 + samples.seconds.max() / 2)
     columns = columns_of(terms, samples.params) if columns is None else columns
     rows = np.empty((len(samples), len(terms) + 1), order="F")
@@ -91,10 +91,10 @@ def _calibrated(
     """Return the function with the factor Σ measured / Σ predicted.
 
     Least squares with relative weights biases the sum a little. Both sums leave out the event's
-    first call and, with a robust loss, outliers, a single one of which can shift a sum by several
-    per cent: samples off by more than a factor of two, or by `tuning.OUTLIER` times `spread`, the
-    robust standard deviation of the residuals, infinite with any other loss. The function is
-    returned as it is with uniform weights or too few samples. A constant that was fitted robustly
+    first call and, with a robust loss, outliers, since a single one can shift a sum by several per
+    cent: samples off by more than a factor of two, or by `tuning.OUTLIER` times `spread`. That is
+    the robust standard deviation of the residuals, infinite with any other loss. With uniform
+    weights or too few samples the function stays as it is. A constant that was fitted robustly
     becomes the median of the times, however few they are: relative weights would put it far below
     the middle of times that vary by a factor.
     """

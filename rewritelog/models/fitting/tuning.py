@@ -16,17 +16,17 @@ ENOUGH = 60
 
 FEWEST_TO_VALIDATE = 4  # with fewer there is no cross-validation, and prior weights alone count
 FEWEST_IN_A_CLASS = 8  # a class with fewer is predicted by the function of all samples
-MOST_FITTED = 1 << 16  # coefficients are fitted to at most so many, of which others tell no more
+MOST_FITTED = 1 << 16  # coefficients are fitted to at most so many samples: more tell nothing new
 MOST_SELECTED_WITH = 2048  # families are selected with at most these
 MOST_CHOSEN_WITH = 700  # a family chooses among many terms with at most so many of these
 
-# A time below this share of the median has that as its scale; that of 0, a result of rounding, is
-# the median itself.
+# The scale of a time below this share of the median is that share, and that of a time of 0, which
+# rounding makes, is the median itself.
 LEAST_SHARE_OF_MEDIAN = 1e-3
 
 # A short outlier is shorter than expected by at least this factor, and by so many robust standard
-# deviations of the logarithms. Among few samples, less than `FEWEST_PER_NUMBER` for each regressor,
-# it cannot be distinguished from the function.
+# deviations of the logarithms. With few samples, less than `FEWEST_PER_NUMBER` for each regressor,
+# it cannot be told from an effect of the parameters.
 SHORT, SHORT_BY_SPREADS = 5.0, 8.0
 
 # ---- Candidate terms
@@ -56,8 +56,8 @@ MOST_TERMS_BRANCHED = 6  # so many terms of other families are multiplied by bra
 
 # ---- Families in logarithms
 
-# So many quantiles, with at most so many parameters and at least `ENOUGH` samples; with fewer there
-# are no smooth factors but powers either.
+# The quantiles at which breaks may be, with at most so many parameters and at least `ENOUGH`
+# samples. With fewer samples powers are the only smooth factors.
 DENSE_KNOTS, MOST_DENSELY_BROKEN = tuple(np.linspace(0.1, 0.9, 17).tolist()), 4
 
 # At least so many samples, and this share of them, lie on either side of a break.
@@ -67,7 +67,7 @@ FEWEST_BEYOND, LEAST_BEYOND = 5, 0.05
 # positions.
 NEAR_BREAK, MOST_POSITIONS = 0.15, 48
 ALIGNMENTS = (2, 4, 8, 16)  # calls with multiples of these may be faster, as of a vector's width
-FALLING = -0.1  # from this rank correlation on 1/p may grow further below enough samples
+FALLING = -0.1  # with a lower rank correlation, and enough samples, 1/p may grow below the range
 LEAST_EXPONENT = 1e-3  # smaller exponents of a power law count as 0
 
 # The constant part is one of these shares of this quantile of the times. A larger one has to lower
@@ -100,23 +100,23 @@ NEARLY_AS_GOOD = 2.0  # families with errors up to this multiple of the least ar
 
 FEWEST_CORRECTED = 20  # with fewer samples there is no correction
 
-# Nor is there one of a formula with a smaller held-out error than the first, which has little to
-# gain, nor where a corrected one has a larger error than the second: such samples are too noisy to
-# learn from.
+# Nor is there one if the held-out error of the formula is below the first number, with little to
+# gain, or if that of a corrected formula is above the second: such samples are too noisy to learn
+# from.
 GOOD_ENOUGH, TOO_POOR = 0.02, 0.4
-# The share by which a correction has to lower the held-out error, or √(m/samples), if that is more:
-# m is the number of parameters over the second number, at least 1, since lengths are learnt from
-# the samples that are then held out. Else the noise of ten parameters and more is corrected for
-# half of the kernels.
+# A correction has to lower the held-out error by the first share, or by √(m/samples) if that is
+# more; m is the number of parameters over the second number, at least 1. Lengths are learnt from
+# the samples that are then held out: without √(m/samples), the noise of ten parameters and more
+# would be corrected for half of the kernels.
 LEAST_GAIN_CORRECTED, LENGTHS_LIKE_ONE = 0.05, 4
-LEAST_GAIN_TRIED = 0.01  # the share by which one from fewer points has to, or no more are tried
+LEAST_GAIN_TRIED = 0.01  # one from fewer points has to lower it by this, or more are not tried
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
 LONGEST = 60.0  # an input of a greater length, in standard deviations, has no effect
 FAINT = 0.2  # a part of the covariance below this share of the noise, as deviations, is left out
 NEIGHBOURS = 7  # a residual is compared with the median of so many nearest ones, itself among them
 
-# Residuals further from those of their neighbours than so many robust standard deviations count as
-# this far, but never as nearer than `LEAST_LIMIT`.
+# Residuals further above those of their neighbours than so many robust standard deviations, but at
+# least `LEAST_LIMIT`, count as that far above, and `SHORTER` times as far below.
 LARGEST_RESIDUAL, LEAST_LIMIT = 5.0, 0.1
 
 # In the process a value may be so many deviations above what the others say of it, and this many
@@ -124,9 +124,9 @@ LARGEST_RESIDUAL, LEAST_LIMIT = 5.0, 0.1
 # error is 6.55 % with an equal distance, and 6.50 % so.
 FARTHEST, SHORTER = 4.0, 3.0
 
-# Whole-number parameters with at least so many values have wasted parts of tiles. Whether a
-# parameter has its least value, 0 or 1, is an input if so many samples do, and this share, among so
-# many values: fewer ones are told apart by short lengths. numpy's sorts and sums 18.7 to 12.7 %.
+# Whole-number parameters with at least so many values have wasted parts of tiles. That a parameter
+# has its least value, 0 or 1, is an input if so many samples, and this share of all, have it, among
+# so many values: short lengths tell fewer apart. Errors of numpy's sorts and sums: 18.7 to 12.7 %.
 MANY_VALUES = 32
 FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
 
@@ -138,16 +138,16 @@ FEWEST_CALIBRATED, OUTLIER = 30, 6.0
 
 # The retransformation is the mean of the samples' ratios, each weighed by its predicted time to
 # this power: 1 is the ratio of the sums, which a few long calls determine, 0 the mean of the
-# ratios. On held-out lines of 31 kernels 0.75 was off least. Fewer samples have none.
+# ratios. On held-out lines of 31 kernels 0.75 was off least. It needs so many samples.
 SIZE_WEIGHT, FEWEST_FOR_TOTAL = 0.75, 8
 
-# If a line has on average so many of its point, itself among them, the ratios are those to what
-# the fit predicts, and not a fit without that point.
+# If there are on average so many samples at a sample's point, itself among them, the ratios are
+# those to the predictions of the fit itself, and not of fits without the point.
 OFTEN = 2.0
 
-# With a squared distance from 1 of less than so many variances it counts as 1, beyond the second
-# number of them as it is, and between them in part. The distance of one interrupted call is about
-# one standard error, so that it does not count.
+# A retransformation counts as 1 if its squared distance from 1 is below the first number of
+# variances, as it is above the second number, and in part between them. One interrupted call moves
+# it by about one standard error, so that this does not count.
 UNCERTAIN, CERTAIN = 2.0, 4.0
 
 # ---- Beyond the range
@@ -163,7 +163,7 @@ LEAST_PART = 0.05  # families with less than this share of the largest weight ha
 LARGEST_LOG_ERROR = 5.0  # larger errors, as differences of logarithms, count as this
 WITHIN = 0.8  # the power at the edge is measured from this share of the largest value to it
 
-# Where a function has no value above 0, it counts as no less than this share of that at the edge.
+# Where a function is not above 0, the prediction is at least this share of that at the edge.
 LEAST_SHARE_OF_TIME = 0.01
 
 # ---- Intervals
@@ -171,8 +171,8 @@ LEAST_SHARE_OF_TIME = 0.01
 ENOUGH_RATIOS = 20  # among so many one lies beyond each end of a 90 % interval
 WIDER_WITH_FEW = 0.25  # how much wider, as a share of the width in logarithms, with half as many
 
-# Points count equally in intervals if their number is more than this multiple of (Σ k)² / Σ k²,
-# where k are their numbers of samples: else each sample does, so that none is left out.
+# Points count equally in intervals if there are more of them than this multiple of (Σ k)² / Σ k²,
+# where k is the number of samples of a point; else samples do, so that none is left out.
 UNEVEN = 2.0
 
 # Intervals widen per unit of `distance` at least at this rate, since functions reach less far in a
@@ -182,6 +182,6 @@ LEAST_RATE, MOST_RATE, NEAREST, UNKNOWN_RATE = 0.1, 1e6, 0.1, 1.0
 
 # ---- Measured times beside the fit
 
-DETERMINED = 0.5  # from this weight of the measured mean on a prediction counts as an exact match
+DETERMINED = 0.5  # from this weight of the measured time on a prediction counts as an exact match
 FEWEST_AGAIN = 8  # with fewer repeated samples their variance is unknown
 VARIANCE_RATIOS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, np.inf)  # λ, as it may be

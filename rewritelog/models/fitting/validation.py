@@ -1,4 +1,4 @@
-"""Cross-validation: each family is fitted to some samples, and tested on the others."""
+"""Cross-validation: families are fitted to some samples, tested on the others, and selected."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LARGE_TRIAL = 1 << 14
-"""A trial of families with this product of their number, that of the samples and that of the
-parameters takes longer than to start a process: `auto` has nine or so, other models have one."""
+"""From this product of the numbers of families, samples and parameters on, a trial takes longer
+than starting a process: `auto` has nine or so families, other models have one."""
 
 ROUNDING = 1e-12
 """Smaller differences of errors come from rounding."""
@@ -39,8 +39,8 @@ class HeldOutPredictions:
     predicted_s: Floats
     """Shape (samples,)."""
     errors: Floats
-    """|predicted − measured| in units of each sample's scale, at most `LARGEST_ERROR`, and the mean
-    over the samples of a point: these share the error of the function. Shape (points,)."""
+    """|predicted − measured| in units of each sample's scale, at most `LARGEST_ERROR`, as the mean
+    of each point's samples, which share the error of the function. Shape (points,)."""
 
     @classmethod
     def compared(cls, predicted_s: Floats, samples: Samples) -> HeldOutPredictions:
@@ -50,14 +50,14 @@ class HeldOutPredictions:
 
     @property
     def mean_error(self) -> float:
-        """Return the mean error."""
+        """The mean of `errors`."""
         return float(self.errors.mean())
 
     def clearly_better(self, other: HeldOutPredictions, least_gain: float) -> bool:
-        """Return whether the mean error is lower than that of other predictions of these samples.
+        """Return whether the mean error is clearly lower than that of other predictions.
 
         It has to be lower by `CLEARLY` standard errors of the difference, and by a share
-        `least_gain` of the other error.
+        `least_gain` of the other error. Both predict the same samples.
         """
         gain = other.errors - self.errors
         least = tuning.CLEARLY * float(gain.std()) / math.sqrt(len(gain))
@@ -117,11 +117,11 @@ class CrossValidation:
 
         Families are in order of simplicity: with many points a later one is taken only if it is
         clearly better, much as in the one-standard-error rule (Breiman et al., Classification and
-        Regression Trees, 1984). With few the best one is best by chance as often as not, but for
-        the first whose predictions are exact, as those of a simulator may be. Families
-        within `NEARLY_AS_GOOD` times the least error then have weights in proportion to the inverse
-        fourth power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their prior
-        weights.
+        Regression Trees, 1984). With few, the best one is best by chance as often as not. So the
+        first whose predictions are exact, as a simulator allows, is taken, or else all families
+        within `NEARLY_AS_GOOD` times the least error. Their weights are in proportion to the
+        inverse fourth power of their errors; with fewer than `FEW_TO_COMPARE` samples also to their
+        prior weights.
         """
         if not self.predictions:
             return {next(iter(self.families)): 1.0}
@@ -164,7 +164,7 @@ class CrossValidation:
 
 
 def _falling(weights: Mapping[str, float]) -> list[str]:
-    """Return the names, that with the largest weight first."""
+    """Return the names by falling weight."""
     return sorted(weights, key=lambda name: -weights[name])
 
 
@@ -207,10 +207,10 @@ def folds_of(count: int) -> Ints:
 def cross_validate(
     families: Mapping[str, Family], selection: SelectionSamples, *, by_line: bool = False
 ) -> CrossValidation:
-    """Fit each family to all folds but one, and predict that one; not with too few samples.
+    """Predict each fold by fits of the families to the other folds; none with too few samples.
 
-    Unless they are held out `by_line`, the samples of one point are in one fold: a function may
-    pass through their mean, however wrong it is in between.
+    Unless lines are held out one by one (`by_line`), a fold has all samples of a point: a function
+    may pass through their mean, however wrong it is in between.
     """
     samples, points = selection.samples, selection.samples.points
     folds = folds_of(len(samples)) if by_line else folds_of(len(points))[points.point_of_row]

@@ -1,7 +1,7 @@
 """The family for few samples: products of factors that programs have, averaged over what is likely.
 
-A handful of samples cannot tell which terms a sum has, but often which of some thousand products it
-is, if usual ones count more from the start.
+A handful of samples cannot tell which terms a sum has, but often which of some thousand products
+the time is, if usual products are more probable a priori.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rewritelog.models.fitting.design import (
 from rewritelog.models.fitting.regression import HUBER, huber_weights
 
 NONE = 0.36
-"""Prior probability that a parameter does not matter, and of what has none of its own."""
+"""Prior probability that a parameter does not matter, to which those of factors are relative."""
 
 POSITIVE = (
     ("{p}", 0.3),
@@ -49,15 +49,15 @@ WITH_ZEROS = (
     ("1/(1 + {p})", 0.03),
 )
 WITH_NEGATIVES = (("abs({p})", 0.3), ("(1 + abs({p}))", 0.1), ("sqrt(abs({p}))", 0.03))
-"""Factors of one parameter with their prior probabilities."""
+"""Factors of one parameter that is positive, may be 0 or may be negative, with their priors."""
 
 TREE = 0.08
 """Prior probability of the factor 2^p."""
 
 INDICATOR = 0.4
 INDICATOR_RATIOS = np.exp(np.linspace(np.log(1.3), np.log(16), 8))
-"""A parameter with two values may be an indicator, with a factor that is one of these or its
-inverse."""
+"""Prior probability that a parameter with two values is an indicator; its factor is one of these
+ratios or an inverse of one."""
 
 OF_TWO = (
     ("({p} + {q})", 0.05),
@@ -69,17 +69,17 @@ DIFFERENCE = ("abs({p} - {q})", 0.05)
 """Factors of two parameters with their prior probabilities."""
 
 SECOND = 0.1
-"""Prior probability of a second term, times that of the factor which it is."""
+"""Prior probability of a second term, to be multiplied by that of the factor G in this term."""
 
 LEAST_INTEGERS = 3
-"""The depth of a tree has at least this range."""
+"""The least range of a parameter that may be the depth of a tree."""
 
 WIDTH = 24
 """How many products of n factors are tried with one more factor."""
 
 
 MOST_FACTORS = 5
-"""A product has at most so many."""
+"""The most factors of a product."""
 
 MOST_WITH_SECOND = 8
 """How many products are tried in sums of two terms that both depend on parameters."""
@@ -107,10 +107,10 @@ LEAST_SHARE = 1e-9
 class _Factor:
     column: Expression
     prior: float
-    """Log prior probability, relative to none of the parameters."""
+    """Log prior probability, relative to a product without these parameters."""
     parameters: tuple[int, ...]
     indicator: bool = False
-    """Whether it is the factor of an indicator."""
+    """Whether its parameter is taken as an indicator."""
 
 
 class _Functions(NamedTuple):
@@ -119,7 +119,7 @@ class _Functions(NamedTuple):
     posteriors: Floats
     """Log posterior probabilities, shape (functions,)."""
     products: Ints
-    """The indices of the factors of F, filled up with −1, shape (functions, most factors)."""
+    """The indices of the factors of F, padded with −1, shape (functions, most factors)."""
     seconds: Ints
     """The index of the factor G, −1 for the constant."""
     ratios: Floats
@@ -172,7 +172,7 @@ class _Search:
         self._single = self._shapes(np.arange(len(self._logs))[:, None])
 
     def most_probable(self, parameters: int) -> _Functions:
-        """Return the most probable functions of so many parameters, the best first."""
+        """Return the most probable functions of this many parameters, the best first."""
         depth = min(MOST_FACTORS, parameters)
         products = np.full((1, depth), -1)
         candidates = [self._functions(products, self._shapes(products), 1)]
@@ -192,7 +192,7 @@ class _Search:
         return _Functions.together(candidates).best(tuning.MOST_AVERAGED)
 
     def _extended(self, products: Ints, size: int) -> Ints:
-        """Return each product of `size` factors times each that uses other parameters, once."""
+        """Return each product of `size` factors times each factor of other parameters, once."""
         used = np.bitwise_or.reduce(self._uses[products], axis=1)
         old, new = np.nonzero((used[:, None] & self._uses[:-1]) == 0)
         larger = products[old]
@@ -207,9 +207,9 @@ class _Search:
         terms: int,
         seconds: Ints | None = None,
     ) -> _Functions:
-        """Return the functions c·F, or c·F + d·G with the constant or the factors `seconds`.
+        """Return the functions c·F of one term or, of two, c·F + d·G.
 
-        `shapes` are those of the products F.
+        `shapes` are those of the products F. The factors G are `seconds`, or else the constant.
         """
         (firsts, scales), (singles, single_scales) = shapes, self._single
         others = np.full(len(products), -1) if seconds is None else seconds
@@ -221,7 +221,7 @@ class _Search:
         return _Functions(np.where(np.isfinite(logs), logs, -np.inf), products, others, ratios)
 
     def _shapes(self, products: Ints) -> tuple[Floats, Floats]:
-        """Return the products' values over the largest one of each and the times, and its log."""
+        """Return each product over its largest value and the times, and the log of that value."""
         logs = self._logs[products[:, 0]]
         for column in products.T[1:]:
             logs += self._logs[column]
@@ -232,7 +232,7 @@ class _Search:
 def _evidence(first: Floats, second: Floats | None) -> tuple[Floats, Floats]:
     """Return the log marginal likelihood of c·first or c·first + d·second for each row, and d/c.
 
-    Both are in units of the times. c and d are those of a robust fit; each one costs
+    `first` and `second` are over the times. c and d are those of a robust fit; each one costs
     log(noise / √n), the width of its posterior relative to that of its prior (Laplace's
     approximation). The likelihood is NaN without a fit.
     """
@@ -253,7 +253,7 @@ def _evidence(first: Floats, second: Floats | None) -> tuple[Floats, Floats]:
 
 
 def _lines(first: Floats, second: Floats | None, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return c, d and c·first + d·second nearest to 1 in each row; NaN unless both are positive."""
+    """Return c, d and c·first + d·second nearest to 1 in each row; NaN unless both c, d > 0."""
     ones = first * weights
     square, along = np.einsum("ij,ij->i", ones, ones), np.einsum("ij,ij->i", ones, weights)
     if second is None:

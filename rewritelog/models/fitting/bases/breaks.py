@@ -3,7 +3,7 @@
 On logarithmic scales a flag, a threshold or a change of slope is one more factor of a power law:
 regression splines of degree 1, selected forward (J. Friedman, "Multivariate adaptive regression
 splines", Annals of Statistics 19, 1991). In logarithms a constant, such as the overhead of a call,
-cannot be a summand. So it is estimated first, and the regression is that of the rest: a generalized
+cannot be a summand. So it is estimated first, and the rest of each time is regressed: a generalized
 linear model with a logarithmic link and a constant coefficient of variation (P. McCullagh and
 J. Nelder, *Generalized Linear Models*, 1989, chapter 8), fitted by iteratively reweighted least
 squares.
@@ -54,7 +54,7 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
         chosen = _moved(chosen, selection, rest)
         taken, sizes = _selected(selection.values([ONE, *(term.column for term in chosen)]), rest)
         chosen = [chosen[index - 1] for index in taken[1:]]
-        # a bounded exponent would not be the fitted one: such a slope is a jump
+        # an exponent beyond the bounds would not stay as fitted: so steep a slope is a jump
         least, most = tuning.EXPONENTS
         steep = [
             term.hinge and not least <= size <= most
@@ -103,7 +103,7 @@ def _moved(
 def _break_positions(sizes: Floats, knot: float) -> Floats:
     """Return possible positions of a break: midpoints between sample values near `knot`.
 
-    Of too many, evenly spread ones are returned. Enough samples lie on either side of each.
+    They are at most `MOST_POSITIONS`, spread evenly, with enough samples on either side of each.
     """
     rising = np.sort(sizes)
     count, index = len(rising), int(np.searchsorted(rising, knot))
@@ -132,7 +132,7 @@ def _best_beside(columns: Floats, tried: Floats, target: Floats) -> int:
 def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     """Yield factors without a break, the power of each parameter first.
 
-    Among few samples further ones would be chosen by chance.
+    With few samples there are only powers: further factors would be chosen by chance.
     """
     yield from (power_of(number, parameters) for number in parameters.used)
     if len(params) < tuning.ENOUGH:
@@ -179,7 +179,7 @@ def _breaks_at(name: str, knot: float, lowest: float) -> Iterator[LogTerm]:
 
 
 def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
-    """Return a term for a change of the exponent at a size, or for a factor beyond it."""
+    """Return the term of a break at `knot`: a `hinge` of the exponent, or a factor beyond it."""
     own, size = parse(name), constant(float(f"{knot:.6g}"))
     if hinge:
         base = own.applied("/", size).applied("max", ONE)
@@ -189,7 +189,7 @@ def break_at(name: str, knot: float, *, hinge: bool) -> LogTerm:
 
 
 def fewest_beyond(count: int) -> int:
-    """Return how many of the samples lie on either side of a break at least."""
+    """Return the least number of samples on either side of a break."""
     return max(tuning.FEWEST_BEYOND, int(tuning.LEAST_BEYOND * count))
 
 
@@ -199,11 +199,11 @@ class TimesBesideConstant:
 
     constant_s: float
     logs: Floats
-    """Logarithms of the rest in seconds: at first its own, then those of the working response."""
+    """Logarithms of the rest in seconds, and from the second round on the working response."""
     weights: Floats
-    """What each residual is multiplied by: the share of the rest in the time, and Huber's weight.
+    """The factor of each residual: the share of the rest in the time, times Huber's weight.
 
-    An error of a logarithm of the rest is then a relative error of the time.
+    An error of the logarithm of the rest thus counts as a relative error of the time.
     """
 
     def near(self, fitted: Floats, times_s: Floats) -> TimesBesideConstant:
@@ -220,7 +220,7 @@ class TimesBesideConstant:
 
 
 def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConstant:
-    """Return the times beside the constant part that leaves most nearly a power law.
+    """Return the times less the constant part that leaves the rest nearest to a power law.
 
     `columns` are 1 and the logarithms of the parameters, shape (samples, 1 + parameters). Their
     squares are regressors too, since exponents may change with the size.

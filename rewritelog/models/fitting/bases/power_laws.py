@@ -26,7 +26,7 @@ from rewritelog.models.fitting.design import ONE, Parameters, SelectionSamples, 
 from rewritelog.models.fitting.regression import HUBER, huber_loss, huber_weights, robust_spreads
 
 COMMON_EXPONENTS = np.array([0.0, 0.5, 1.0])
-"""Alternative prior means of the exponents, each one for all of them."""
+"""Alternative prior means; each is that of all exponents at once."""
 
 PRIOR_DEVIATIONS = (0.1, 0.3)
 """Prior standard deviations of exponents about their means."""
@@ -49,9 +49,9 @@ class LogTerm:
     column: Expression
     """The regressor: log t is linear in it."""
     base: Expression | None = None
-    """The base of the power that the factor is; None for the base e, spelled exp(…)."""
+    """The base of the factor, which is a power; None for the base e, spelled exp(…)."""
     bounded: Expression | None = None
-    """The base of a negative power, where that is another one."""
+    """The base of a negative power, where it differs."""
     broken: str = ""
     """The text of the expression that has a break at `knot`; empty for a term without one."""
     knot: float = 0.0
@@ -100,11 +100,11 @@ def power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
 def posterior_mean(columns: Floats, times: Floats) -> Floats:
     """Return the posterior means of the exponents in a Bayesian linear regression of log t.
 
-    The prior of the exponents is normal about an exponent that kernels usually have. The result is
-    averaged over all choices of its mean j, and of its deviation and the noise k, each weighted
-    with its marginal likelihood (D. MacKay, "Bayesian interpolation", Neural Computation 4, 1992).
-    It amounts to a ridge regression for which the samples determine the strength of the shrinkage,
-    and its target.
+    The prior of the exponents is normal about one that kernels usually have. The result is averaged
+    over all prior means j, and all pairs k of a prior deviation and a noise, each weighted with its
+    marginal likelihood (D. MacKay, "Bayesian interpolation", Neural Computation 4, 1992). In effect
+    this is a ridge regression in which the samples determine both the strength of the shrinkage and
+    its target.
     """
     count, width = columns.shape
     design = np.column_stack((np.ones(count), columns))
@@ -146,16 +146,16 @@ LEAST_SPREAD = 1e-3
 """The least standard deviation of errors of log t."""
 
 TRYING, FINISHING = 6, 10
-"""Steps of the method from each starting point, and further ones from the best."""
+"""Levenberg-Marquardt steps from each starting point, and further ones from the best."""
 
 SETTLED = 1e-4
-"""The method ends when no step lowers the cost by more than this share."""
+"""The steps end when none lowers the cost by more than this share."""
 
 
 def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose up to three power laws, as many as lower BIC; one is the power law.
+    """Choose up to three power laws, as many as lower BIC; a single one is that of `power_law`.
 
-    Among few samples one of several may be a constant, whose exponents would be due to noise.
+    With few samples one of several may be a constant, since its exponents would fit noise.
     """
     parameters = len(selection.parameters.used)
     if not 0 < parameters <= tuning.MOST_PARAMETERS_OF_LAWS:
@@ -207,8 +207,8 @@ class _Regression:
     """The regression of log t on the logarithms of sums of power laws.
 
     The levels log c and exponents of K laws are an array of the shape (K, 1 + exponents), and those
-    of several tries one of the shape (tries, K, 1 + exponents). Errors have Huber's loss, and the
-    exponents normal priors.
+    of several tries one of the shape (tries, K, 1 + exponents). Errors have Huber's loss; levels
+    and exponents have normal priors.
     """
 
     design: Floats
@@ -242,10 +242,10 @@ class _Regression:
         return np.asarray(self.improved(constant[None], TRYING + FINISHING)[0])
 
     def prefers(self, laws: Floats, fewer: Floats) -> bool:
-        """Return whether BIC of the laws is lower than that of fewer ones, or with a constant.
+        """Return whether BIC prefers the laws to `fewer`, or to as many with a constant among them.
 
-        The logarithms of the likelihoods are Huber's loss, in units of the spread of the errors of
-        the larger sum.
+        −2 log likelihood is Huber's loss of the errors, in units of the spread of those that `laws`
+        leave.
         """
         errors, _ = self._errors(laws[None])
         errors_of_fewer, _ = self._errors(fewer[None])
@@ -258,9 +258,9 @@ class _Regression:
         return bool(gain[0] > penalty - penalty_of_fewer)
 
     def improved(self, laws: Floats, steps: int) -> Floats:
-        """Return the laws of each try after some steps of the method, the best try first.
+        """Return the laws of each try after so many steps, the try with the least cost first.
 
-        Laws without exponents stay constant, the same ones in all tries.
+        Laws without exponents stay constant; they have to be the same ones in all tries.
         """
         deviations = np.full(laws.shape[1:], DEVIATION)
         deviations[:, 0] = LEVEL_DEVIATION
@@ -328,7 +328,7 @@ class _Regression:
 
 
 def _is_fitted(laws: Floats) -> Flags:
-    """Return which numbers of a sum of laws are fitted: not the exponents of one that has none."""
+    """Return which numbers of the laws are fitted: all but the exponents of a constant."""
     is_fitted = np.ones(laws.shape, dtype=np.bool_)
     is_fitted[~laws[:, 1:].any(axis=1), 1:] = False
     return is_fitted

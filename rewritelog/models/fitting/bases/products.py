@@ -1,8 +1,8 @@
-"""The shape of a product: the power of each parameter, with or without its logarithm.
+"""The family of products: a power of each parameter, with or without its logarithm.
 
 The work is often one product of all parameters (three loop bounds; a repeat count times n·log n).
-Its exponents are found by steepest descent, one parameter at a time, among those that loops lead
-to; with enough samples the search starts from a power law. The set of factors follows the
+Its exponents, of those that loops lead to, are found by steepest descent, one parameter at a time;
+with enough samples the search starts from a power law. The set of factors follows the
 performance model normal form of Extra-P (Calotoiu et al., "Using automated performance modeling to
 find scalability bugs in complex codes", SC 2013), with negative exponents for parameters that
 divide the work.
@@ -53,7 +53,7 @@ _NO_FACTOR = FACTORS.index((0, False))
 _EXPONENTS = np.array([exponent for exponent, _ in FACTORS])
 _HAS_LOG = np.array([log for _, log in FACTORS])
 _COMPLEXITY = (_EXPONENTS != 0).astype(int) + (_EXPONENTS % 1 != 0) + _HAS_LOG
-"""How many of these each factor has: a power, a fractional exponent, a logarithm."""
+"""How many of three things each factor has: a power, a fractional exponent, a logarithm."""
 _PENALTY = 1 + tuning.SIMPLER * _COMPLEXITY
 
 
@@ -92,9 +92,9 @@ def most_factors(samples: int) -> int:
 
 
 def _descend(chosen: list[int], errors_of: _Errors, logs: list[Floats], most: int) -> None:
-    """Exchange the factor whose exchange lowers the error most, as long as one does, in place.
+    """Exchange in `chosen` the factor that lowers the error most, again and again while one does.
 
-    At most `most` parameters have a factor.
+    No exchange gives a factor to more than `most` parameters.
     """
     for _ in range(_STEPS * len(logs)):
         taken = sum(which != _NO_FACTOR for which in chosen)

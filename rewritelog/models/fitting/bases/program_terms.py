@@ -116,14 +116,14 @@ def _thresholds(term: Expression, column: Floats) -> Iterator[Expression]:
 
 
 def _knots(column: Floats, levels: Sequence[float]) -> list[Expression]:
-    """Return quantiles of a column, rounded to the digits that are printed."""
+    """Return quantiles of a column, rounded to six digits, as reports print them."""
     return [constant(float(f"{knot:.6g}")) for knot in knots_of(column, levels)]
 
 
 def _loops_and_trees(
     params: Floats, parameters: Parameters, numbers: Sequence[int]
 ) -> Iterator[Expression]:
-    """Yield trees and partial loops of one parameter, and functions of two, some times a third."""
+    """Yield trees, partial loops and functions of two parameters, alone and times another one."""
     for number in numbers:
         column, own = params[:, number - 1], parse(f"p{number}")
         others = [other for other in numbers if other != number]

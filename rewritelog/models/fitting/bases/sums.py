@@ -30,18 +30,18 @@ def crossed_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
 
 
 def short_sum(selection: SelectionSamples) -> tuple[Expression, ...]:
-    """Choose among the same, but few of them."""
+    """Choose at most `FEW_TERMS` of the terms that `crossed_terms` chooses among."""
     return selection.select_from(selection.table.products(crossed=True), most=tuning.FEW_TERMS)
 
 
 def fixed_terms(
     terms: tuple[Expression, ...], *, non_negative: bool = False, may_be_negative: bool = False
 ) -> Family:
-    """Return the family of given terms, but for linear combinations of earlier ones."""
+    """Return the family of the given terms without linear combinations of earlier ones."""
 
     def independent(selection: SelectionSamples) -> tuple[Expression, ...]:
         samples = selection.samples
-        # at most 1, so that none overflows
+        # at most 1, so that no product overflows
         weights = samples.sigma_s.min(initial=np.inf) / samples.sigma_s
         columns = columns_of(terms, samples.params) * weights[:, None]
         return tuple(terms[index] for index in independent_columns(columns)) or (ONE,)
