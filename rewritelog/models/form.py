@@ -46,7 +46,7 @@ else:
     PerParameter = np.ndarray[Literal["parameters"], np.dtype[np.float64]]
     ParameterRows = np.ndarray[Literal["rows", "parameters"], np.dtype[np.float64]]
     RowsWithSeconds = np.ndarray[Literal["rows", "parameters", "seconds"], np.dtype[np.float64]]
-    """Arrays with a number for each parameter of the event; rows of these; with one more each."""
+    """Arrays of shape (parameters,), (rows, parameters) and (rows, parameters + 1 for seconds)."""
 
 
 LISTS: dict[Any, tuple[Any, Any]] = {
