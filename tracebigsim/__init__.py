@@ -1,8 +1,8 @@
-"""Timing lines of bracketed program regions: printing them, and reading them.
+"""Timing lines of bracketed kernels: programs print them, and tools read them.
 
 For programs (light: no numpy is imported):
 
-- `brackets`: `start`, `end`, `bracket`, `bracketed` time regions and print lines; `output`, `flush`
+- `brackets`: `start`, `end`, `bracket`, `bracketed` time kernels and print lines; `output`, `flush`
 - `writing`: `format_line` and `format_chosen`, which write the lines that `lines` reads
 - `chosen`: lists of chosen SEBs
 - `include/`: the same brackets for C, C++ and Fortran, in the folder that `include_dir` returns
@@ -13,10 +13,10 @@ For tools:
 - `lines`: `scan`, the parser of timing and param lines: bytes to columns
 - `files`: `scan_file`, the same for plain or compressed files, in bounded memory
 - `errors`: the exceptions, all derived from `TraceBigSimError`
-- `__main__`: the options of the command `tracebigsim`; its `stats` and `merge` are of rewritelog
+- `__main__`: the options of the command `tracebigsim`; its `stats` and `merge` call rewritelog
 
-Internal: `core` (the compiled scan, the one grammar of timing lines, and how compiled cores are
-called).
+Internal: `core` (the compiled scan, which has the grammar of timing lines, and the loader of
+compiled cores).
 Nothing in this package imports rewritelog.
 """
 

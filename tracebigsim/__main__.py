@@ -25,7 +25,7 @@ def _version() -> str:
 def main() -> None:
     """Print what is asked for; exit with 1 if that fails, and with 2 for wrong usage.
 
-    `stats` and `merge` are commands of rewritelog, which takes this process over.
+    `stats` and `merge` are commands of rewritelog, which then replaces this process.
     """
     if {"stats", "merge"}.intersection(sys.argv[1:2]):
         words = [sys.executable, "-P", "-m", "rewritelog", *sys.argv[1:]]  # -P: as below
@@ -50,7 +50,7 @@ def main() -> None:
         sys.stdout.flush()
     except OSError as error:
         sys.stderr.write(f"tracebigsim: error: {error.strerror}\n")
-        os._exit(1)  # Python would try to write it once more
+        os._exit(1)  # at a normal exit, Python would try to write the text again
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Brackets around regions of a Python program, each of which prints a timing line when closed.
+"""Brackets around kernels of a Python program, each of which prints a timing line when closed.
 
-The lines, and the environment variables that set their target and choose among them, are those of
-`tracebigsim.h`. A thread has at most one open bracket. A bracket opened within another replaces
-it; that, and an end without a start, issues a BracketWarning and prints no line. Whole lines are
-written at once, or buffered.
+Lines and environment variables are the same as those of `tracebigsim.h`. A thread has at most one
+open bracket. A bracket opened within another replaces it, and the outer one prints no line; that,
+and an end without a start, issues a BracketWarning. Lines are written whole, or buffered.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Target = TextIO | Path
 
 
 class Output:
-    """The target of lines and their buffer; one for the process."""
+    """Where the process writes its lines, and the buffer for them."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -95,7 +94,7 @@ def _default_target() -> Target:
     """Return the file that the environment variable names, or standard output."""
     named = os.environ.get(OUTPUT_VARIABLE)
     if not named:
-        if sys.stdout is None:  # the program was started with a closed one
+        if sys.stdout is None:  # the program was started with it closed
             raise TraceFileError("standard output", "is closed")
         return sys.stdout
     if "%" in named:
@@ -105,7 +104,7 @@ def _default_target() -> Target:
 
 @functools.cache
 def _file(named: str) -> Path:
-    """Return the file of this name, which stays the same when the program changes its folder."""
+    """Return a file's absolute path, which stays the same when the program changes its folder."""
     return Path(named).absolute()
 
 
@@ -128,14 +127,13 @@ def _write(target: Target, text: str) -> None:
         target.flush()
         target.write(text)
         target.flush()
-    except (OSError, ValueError) as error:  # the latter if it is closed, or its encoding too small
+    except (OSError, ValueError) as error:  # ValueError: it is closed, or cannot encode the text
         name = "standard output" if target is sys.stdout else "the stream of lines"
         raise TraceFileError(name, getattr(error, "strerror", None) or str(error)) from error
 
 
 _pipes: Final = dict[Path, int | None]()
-"""Named pipes that stay open, since the reader of one that is closed finds the end; None of files.
-"""
+"""Descriptors of named pipes, kept open so that readers do not see the end; None for files."""
 
 
 def _append(path: Path, text: str) -> None:
@@ -176,7 +174,7 @@ OUTPUT: Final = Output()
 def _flush_at_end(output: Output) -> None:
     """Write the buffered lines when a process of `multiprocessing` ends: it runs no `atexit`.
 
-    Before it begins its work, such a process may forget its finalizers.
+    Such a process may forget its finalizers when it starts, so they are set again after a fork.
     """
     if util := sys.modules.get("multiprocessing.util"):
         util.Finalize(None, output.flush, exitpriority=0)
@@ -184,14 +182,14 @@ def _flush_at_end(output: Output) -> None:
 
 
 def _after_in_child() -> None:
-    """Let the child write."""
+    """Let the child write lines, and flush its buffer when it ends."""
     OUTPUT.release()
     _flush_at_end(OUTPUT)
 
 
 atexit.register(OUTPUT.flush)
 _flush_at_end(OUTPUT)
-# Or a child would wait for the lock of a thread that it does not have.
+# Else a child might wait for a lock that was held, during the fork, by a thread that it lacks.
 os.register_at_fork(
     before=OUTPUT.hold, after_in_parent=OUTPUT.release, after_in_child=_after_in_child
 )
@@ -219,7 +217,7 @@ class _ThisThread(threading.local):
     state = _State.CLOSED
     began_ns = 0
     block: bracket | None = None
-    """The `with` block that opened it; None for `start`."""
+    """The `with` block that opened the bracket; None if `start` did."""
 
 
 _this_thread = _ThisThread()
@@ -256,7 +254,7 @@ def start(event: str | None = None, *params: SupportsFloat) -> None:
 
     If event and params are given, a bracket that is not on the list of chosen SEBs is skipped
     altogether; otherwise it is timed and its line left out. Raises TraceFileError for a list
-    that cannot be read, and LineFormatError for params that are no numbers.
+    that cannot be read, and LineFormatError for params that are not numbers.
 
     >>> tracebigsim.start()
     >>> tracebigsim.end("kernel", 8)
@@ -289,7 +287,7 @@ def end(event: str, *params: SupportsFloat) -> None:
 class bracket:  # noqa: N801 - it is used as a function is
     """Time a `with` block, like `start` and `end`; a block that raises prints no line.
 
-    Raises what these raise.
+    Raises what `start` and `end` raise.
 
     >>> with tracebigsim.bracket("kernel", 8):
     ...     total = sum(range(8))
@@ -331,9 +329,9 @@ def bracketed(
 
     Each of `params` is the name of an argument of the function, or a function that takes the same
     arguments and returns a number. Raises BracketError for a name that no argument has, for a
-    function that does not say what it takes, as `max`, and for generators and coroutines, whose
-    calls end before their work begins; LineFormatError for an event or a number of `params` that no
-    line can hold.
+    function without a signature, such as `max`, and for generators and coroutines, whose calls end
+    before their work begins; LineFormatError for an event or a number of `params` that no line can
+    hold.
 
     >>> @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
     ... def pair_forces(atoms, cutoff=2.5):
@@ -346,7 +344,7 @@ def bracketed(
     def decorate(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
         try:
             signature = inspect.signature(function)
-        except (TypeError, ValueError) as error:  # of a class method, of a built-in function
+        except (TypeError, ValueError) as error:  # for a class method, or a built-in function
             raise BracketError(f"bracketed({event!r}): {error}") from error
         _check_function(event, function, signature, params)
 
@@ -378,7 +376,7 @@ def _check_function(
         if isinstance(param, str) and param not in signature.parameters:
             raise BracketError(f"bracketed({event!r}): the function has no argument {param!r}")
     kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    within = getattr(function, "__func__", type(function).__call__)  # a static method, an object
+    within = getattr(function, "__func__", type(function).__call__)  # of a static method or object
     if any(kind(function) or kind(within) for kind in kinds):
         raise BracketError(
             f"bracketed({event!r}): a generator or coroutine does its work after the call; "

@@ -38,14 +38,14 @@ _MAGICS: Final = {
     b"\xfd7zXZ\0": ("xz", "lzma"),
     b"\x28\xb5\x2f\xfd": ("Zstandard", "compression.zstd"),
 }
-"""The kind of compressed data that begin so, and the module that reads them."""
+"""The first bytes of compressed data, their kind, and the module that reads them."""
 _DECOMPRESSORS: Final = {"bz2": "BZ2Decompressor", "lzma": "LZMADecompressor"}
-"""Of modules whose own files end at damage after a stream, as if nothing followed it."""
+"""Used in place of the modules' own files, which take damage after a stream for the file's end."""
 _PACKED_BYTES: Final = 1 << 16
-"""So many bytes are decompressed at a time."""
+"""How many bytes are decompressed at a time."""
 _LONGEST_MAGIC: Final = max(map(len, _MAGICS))
 _MANY_LETTERS: Final = 64
-"""So many bytes of ASCII letters and zeros are UTF-16."""
+"""A text is UTF-16 if this many first bytes are ASCII letters and zeros in turn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ def read_text_chunks(
 
 
 def scan_file(path: str | os.PathLike[str], chunk_bytes: int = CHUNK_BYTES) -> Iterator[LineTable]:
-    """Scan a file; yield a table per chunk, with `line` and `offset` (of faults too) in the file.
+    """Scan a file; yield a table per chunk, whose lines and offsets count from the file's start.
 
     Each table has its own `events`. Raises what `read_text_chunks` raises.
     """
@@ -97,7 +97,7 @@ def scan_chunks(
 
 @contextmanager
 def _errors_as_trace_errors(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
-    """Turn errors of the system, and of the decompressor of a kind, into a TraceFileError."""
+    """Turn errors of the system, and of decompressing data of `kind`, into a TraceFileError."""
     try:
         yield
     except EOFError as error:
@@ -124,12 +124,12 @@ def _decompression_errors() -> tuple[type[Exception], ...]:
 
 
 def compression_of(start: bytes) -> tuple[str, str] | None:
-    """Return the kind of compressed data that begin so, and the module that reads them, or None."""
+    """Return the kind of compressed data and its module by the first bytes; None for other data."""
     return next((names for magic, names in _MAGICS.items() if start.startswith(magic)), None)
 
 
 def _utf16_of(start: bytes) -> str:
-    """Return the name of the encoding of a UTF-16 text that begins so, with a mark or in ASCII."""
+    """Return the encoding of UTF-16 by its first bytes, a mark or ASCII letters; else ''."""
     if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return "UTF-16"
     for order, encoding in enumerate(("UTF-16LE", "UTF-16BE")):
@@ -175,12 +175,12 @@ def _opened_raw(path: str | os.PathLike[str]) -> BufferedReader:
 class _FilledReads(FileIO):
     """A file or a pipe whose reads are complete, except for the last one.
 
-    A pipe gives what there is, which may be too little to tell compressed data; a non-blocking one
-    gives nothing where there is none yet, which is not its end.
+    Other reads of a pipe return what is there, which may be too little to tell compressed data; if
+    the pipe is non-blocking, they may return nothing before its end.
     """
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill in bytes; return how many, fewer than there is room for only at the end."""
+        """Fill the buffer; return how many bytes were read: all that fit, except at the end."""
         room, filled = memoryview(buffer).cast("B"), 0
         while filled < len(room):
             count = super().readinto(room[filled:])
@@ -196,7 +196,7 @@ class _FilledReads(FileIO):
 def _decompressed(
     path: str | os.PathLike[str], raw: BufferedReader, kind: str, module: str
 ) -> BinaryIO:
-    """Return the decompressed stream of a compressed one; Python itself knows all from 3.14 on."""
+    """Return the decompressed stream; from Python 3.14 on, its own library reads all kinds."""
     package = module.replace("compression.", "backports.")
     for name in (module, package):
         with suppress(ImportError):
@@ -209,7 +209,7 @@ def _decompressed(
 
 
 class _Streams(RawIOBase):
-    """What compressed streams hold that follow one another, with or without zeros between them."""
+    """The decompressed bytes of consecutive streams, with or without zeros between them."""
 
     def __init__(self, raw: BinaryIO, new_decompressor: Callable[[], Any]) -> None:
         self._raw = raw

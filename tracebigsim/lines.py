@@ -1,6 +1,6 @@
 """The parser of timing lines and param lines: bytes in, columns out.
 
-A line holds a record if TRACEBIGSIM is followed by a colon or a blank and it begins with no `#`:
+A line that does not begin with `#` holds a record if it has TRACEBIGSIM before a colon or a blank:
 
     19 TRACEBIGSIM: event:{ Cell::pairForces } seqno: { 19 }    params:{ 53.000000 11.000000 }
     TRACEBIGSIM: event:{ calc_self }  time:{ 0.00403 }  PAPI:{ 3560647 673 } params:{ 630.0 }
@@ -94,7 +94,7 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class LineTable:
-    """The n records of a text, in order, an entry each in arrays that do not alias the text."""
+    """The n records of a text, in order: an entry each in arrays, which do not alias the text."""
 
     events: tuple[str, ...]
     """The distinct names of events, in order of first appearance."""
@@ -132,9 +132,9 @@ class LineTable:
 def scan(text: Text, first_line: int = 1, offset_bytes: int = 0) -> LineTable:
     """Read every record of a text (a file's bytes, or whole lines of it).
 
-    `first_line` and `offset_bytes` are the number of its first line and where it begins in a file.
-    Takes time linear in the text's size, most of it without holding the GIL. Raises TypeError for
-    anything but bytes or a one-dimensional array of uint8.
+    `first_line` is the number of the text's first line in its file, and `offset_bytes` where that
+    line begins. Takes time linear in the text's size, most of it without holding the GIL. Raises
+    TypeError for anything but bytes or a one-dimensional array of uint8.
     """
     data = _as_array(text)
     size, numbers = len(data), dict[str, int]()
@@ -196,7 +196,7 @@ def _as_array(text: Text) -> NDArray[np.uint8]:
 def _events(
     data: NDArray[np.uint8], records: NDArray[Any], numbers: dict[str, int]
 ) -> NDArray[np.int32]:
-    """Return the number of each record's name, and add those that are new to `numbers`."""
+    """Return the number of each record's event, and add new names to `numbers`."""
     first = records["first"]
     distinct = np.flatnonzero(first == np.arange(len(first)))
     number_of = np.empty(len(first), np.int32)
@@ -209,7 +209,7 @@ def _events(
 
 
 def _starts(counts: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return where the numbers of each record begin, and where those of the last one end."""
+    """Return where each record's numbers begin, and where the last record's numbers end."""
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts

@@ -15,7 +15,7 @@ from tracebigsim.errors import LineFormatError
 KEYWORD: Final = "TRACEBIGSIM"
 MAX_PARAMS: Final = 20
 MOST_TIME: Final = 1e100
-"""A longer one, in seconds or cycles, is a fault."""
+"""The longest valid time, in seconds or cycles."""
 MAX_LINE_BYTES: Final = 1 << 20
 """A longer line is one fault, whatever it holds."""
 
@@ -25,7 +25,7 @@ _FIELD_WITHIN: Final = re.compile(r"(?<!:):[ \t]*\{")
 _BRACE: Final = re.compile(r"[{}]")
 _LARGEST: Final = 2**63 - 1
 _LONGEST: Final = 2.2250738585072014e-308
-"""No number has a longer text."""
+"""No positive number has a longer text."""
 _FIXED_BELOW: Final = 1e15
 """Larger numbers would have more digits before the decimal point than a double holds."""
 
@@ -82,10 +82,10 @@ def format_line(
 
 
 def around_time(event: str, params: Sequence[float]) -> tuple[str, str]:
-    """Return what comes before and after the time in a timing line.
+    """Return the text before and after the time of a timing line.
 
-    Parameters are floats, and `number_text` has times. Raises LineFormatError as `format_line`
-    does, for a line with the longest time.
+    `number_text` makes the text of the time. Raises LineFormatError as `format_line` does, for a
+    line with the time whose text is longest.
     """
     before, after, most = _without_parameters(event)
     numbers = "".join([f"{number_text(param, 'a parameter')} " for param in params])
@@ -97,7 +97,7 @@ def around_time(event: str, params: Sequence[float]) -> tuple[str, str]:
 
 @lru_cache(1 << 10)
 def _without_parameters(event: str) -> tuple[str, str, int]:
-    """Return what comes before the time, and after it up to parameters, and the room from there."""
+    """Return the texts before the time and between it and params, and the room after the time."""
     line = format_line(event, time_s=_LONGEST)
     before, _, after = line.rpartition(number_text(_LONGEST, "a time"))
     return before, after[:-2], MAX_LINE_BYTES - len(line.encode()) + len(after)
@@ -135,7 +135,7 @@ def _number_text(value: SupportsFloat, what: str) -> str:
 
 
 def to_float(value: SupportsFloat, what: str) -> float:
-    """Return a number as a float, -0 as 0; raise LineFormatError for what is none or too large."""
+    """Return a value as a float, -0 as 0; raise LineFormatError if it cannot be converted."""
     try:
         return float(value) + 0.0
     except (TypeError, ValueError, OverflowError) as error:
@@ -155,7 +155,7 @@ def number_text(number: float, what: str) -> str:
 
 
 def _to_int(value: int, what: str, span: str = "[0, 2**63)", least: int = 0) -> int:
-    """Return an integer; raise LineFormatError for what is none, or outside of a span."""
+    """Return an integer; raise LineFormatError for anything else, and outside `span`."""
     try:
         number = index(value)
     except (TypeError, ValueError, OverflowError) as error:

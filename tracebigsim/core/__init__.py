@@ -1,4 +1,4 @@
-"""Compiled cores: loaded, and every call checked against a header; and that of tracebigsim.
+"""Loads compiled cores, and checks every call against their header; `core` is tracebigsim's own.
 
 The header is the only declaration. Each of its functions becomes a method that takes numbers and
 numpy arrays: a pointer parameter takes a C-contiguous array of that type, writable unless it is
@@ -40,13 +40,13 @@ _FUNCTION = re.compile(r"\bCORE\s+([\w\s]+?\**)\s*(\w+)\s*\(([^)]*)\)\s*;")
 
 
 class Library:
-    """The functions and enumerators of a compiled core as attributes, and its structs."""
+    """A compiled core, with its functions and enumerators as attributes."""
 
     structs: dict[str, np.dtype[Any]]
     """The dtype of each struct."""
 
     def __init__(self, folder: Path) -> None:
-        """Load `libcore.so`; raise `ImportError` unless it is built, and from this `core.h`."""
+        """Load `libcore.so`; raise `ImportError` if it is missing, or not built from `core.h`."""
         header = (folder / "core.h").read_bytes()
         mend = "reinstall the package, or run tracebigsim/core/build.py in a checkout"
         try:
@@ -71,7 +71,7 @@ class Library:
             setattr(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what the header does not declare."""
+        """Raise `AttributeError` for a name that the header does not declare."""
         raise AttributeError(f"core.h declares no {name!r}")
 
     def _function(self, name: str, result: str, parameters: str) -> Callable[..., Any]:
@@ -105,7 +105,7 @@ class _Array(NamedTuple):
     is_writable: bool
 
     def address(self, array: Any) -> Any:
-        """Return where an array begins that `from_buffer` refuses; raise `TypeError` if rightly."""
+        """Return the address of a read-only or empty array; raise `TypeError` for an unfit one."""
         if not array.flags.c_contiguous or (self.is_writable and not array.flags.writeable):
             how = "contiguous and writable" if self.is_writable else "contiguous"
             raise TypeError(f"{self.name} has to be {how}")
@@ -121,10 +121,10 @@ def _checked(
 ) -> Callable[..., Any]:
     """Return a function that converts its arguments, fills in lengths and calls `function`.
 
-    `arrays` has the indices of the arguments that are arrays, `lengths` the parameters to fill in
-    and the indices of their arrays. Fits make tens of thousands of calls of a microsecond, and
-    `from_buffer` takes a fifth of the time of `array.ctypes`. It takes contiguous and writable
-    arrays only, none of them empty.
+    `arrays` has the indices of the arguments that are arrays; `lengths` has the places of the
+    parameters to fill in, and the indices of their arrays. Fits make tens of thousands of calls of
+    a microsecond, and `from_buffer` takes a fifth of the time of `array.ctypes`. It takes only
+    contiguous, writable arrays that are not empty.
     """
     from_buffer = ctypes.c_uint8.from_buffer
 
@@ -151,7 +151,7 @@ def _checked(
 
 
 def _enumerators(body: str) -> dict[str, int]:
-    """Return the values of an enumeration: counted on from the last one that is given."""
+    """Return the values of an enumeration by name; one that is not given is the previous plus 1."""
     values: dict[str, int] = {}
     following = 0
     for item in filter(None, map(str.strip, body.split(","))):

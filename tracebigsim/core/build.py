@@ -2,7 +2,7 @@
 
 Hatchling runs this when it builds the package. `python tracebigsim/core/build.py` compiles them
 again in a checkout, with the compiler and the flags that the environment variables `CC` and
-`CFLAGS` name. The libraries contain no Python, so that one wheel of a platform serves all Pythons.
+`CFLAGS` name. The libraries do not use Python, so one wheel of a platform serves all Pythons.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _FLAGS = (
 )
 """No flag reorders or contracts floating-point operations, so that results have the same bits.
 
-Nor is a warning an error, since newer compilers warn of more; where the project is tested it is."""
+Warnings are errors only in the project's tests, since newer compilers warn of more."""
 
 _ZIG = "-m ziglang cc -mcpu=baseline"
-"""Zig brings a C compiler for machines without one; its default is the processor it runs on."""
+"""Zig brings a C compiler; by default it would compile for the very processor it runs on."""
 
 
 def compiler() -> list[str] | None:

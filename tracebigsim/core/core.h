@@ -2,8 +2,7 @@
 
    This header is their only declaration: `tracebigsim.core` reads it, checks every call
    against it and fills in each NAME_len from the array NAME. Offsets count bytes from the start of
-   `text`, which may hold anything. No function keeps state, so that threads may call any at a
-   time. */
+   `text`, which may hold anything. No function keeps state, so threads may call it in parallel. */
 #ifndef TRACEBIGSIM_CORE_H
 #define TRACEBIGSIM_CORE_H
 
@@ -55,7 +54,7 @@ typedef struct {
     int32_t unit;             /* a time_unit */
 } line_record;
 
-/* A line that is none of the grammar; `at` is where reading stopped, `end` the line's end. */
+/* A line that violates the grammar; `at` is where reading stopped, `end` the line's end. */
 typedef struct {
     int64_t line, offset, code, at, end;
 } line_fault;
@@ -67,9 +66,9 @@ typedef struct {
 
 /* ---- scan.c: the records of a text ---- */
 
-/* Scan from the state's position to the text's end, where a newline has to be, or to a line for
-   which an array may have no room, whatever the line holds: MAX_PARAMS params, MAX_LINE_BYTES / 2
-   counters. `slots` (a power of two) finds records by name: 1 + a record, or 0. */
+/* Scan from the state's position to the text's end, which must be a newline. Stop before a line
+   that might not fit into the arrays: it may hold MAX_PARAMS params, and a counter per two bytes.
+   `slots` finds records by name: 1 + a record's index, or 0; its length is a power of two. */
 CORE void scan(const uint8_t *text, int64_t text_len, line_record *records, int64_t records_len,
                double *params, int64_t params_len, int64_t *counters, int64_t counters_len,
                int32_t *slots, int64_t slots_len, line_fault *faults, int64_t faults_len,

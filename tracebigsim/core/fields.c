@@ -15,7 +15,7 @@ static bool line_ends(line_reader *line)
     return line->at >= line->end;
 }
 
-/* Move past blanks and a closing brace, if one is there. */
+/* Move past blanks, and past a closing brace; return whether there was one. */
 static bool closes(line_reader *line)
 {
     if (line_ends(line) || line->text[line->at] != '}')
@@ -62,7 +62,7 @@ static int open_field(line_reader *line, unsigned seen, int *field)
     return FINE;
 }
 
-/* Return whether a single colon, as in a field, and not `::` comes before the brace at `at`. */
+/* Return whether the brace at `at` follows a single colon, as in a field, and not `::`. */
 static bool colon_before(const uint8_t *text, int64_t at, int64_t first)
 {
     do
@@ -161,7 +161,7 @@ static int find_single(line_reader *line, int none)
     return line->text[line->at] == '}' ? none : FINE;
 }
 
-/* No call takes longer; sums and squares of such times, in fits, are numbers of a double. */
+/* No call takes longer; fits add and square such times, and the results still fit into a double. */
 #define MOST_TIME 1e100
 
 /* Read the one number of a time field; -0 is stored as 0. */

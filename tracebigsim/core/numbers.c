@@ -1,4 +1,4 @@
-/* Numbers as C prints them: bytes to exactly the double that Python's `float` returns.
+/* Reads numbers as C prints them, as exactly the doubles that Python's `float` returns.
 
    Digits and a power of ten that doubles hold exactly need one rounding (Clinger, 1990). All other
    numbers are left to `strtod`, which rounds correctly too, but takes longer. */
@@ -56,7 +56,7 @@ static int refusal(const uint8_t *text, int64_t at, int64_t end)
     return ends_token(text, at, end) ? IS_INFINITE : NOT_A_NUMBER;
 }
 
-/* Append a run of digits, or stay at a number above 2^53 that is too large; return the end. */
+/* Append a run of digits to a number until it exceeds 2^53; return where the run ends. */
 static int64_t read_digits(const uint8_t *text, int64_t at, int64_t end, uint64_t *digits)
 {
     for (; is_digit(text, at, end); at++)

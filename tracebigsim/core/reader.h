@@ -53,7 +53,7 @@ int read_integer(const uint8_t *text, int64_t *at, int64_t end, int64_t *value);
 
 /* ---- fields.c ---- */
 
-/* Read one parameter; -0 is stored as 0, and what exceeds MAX_PARAMS only counted. */
+/* Read one parameter; -0 is stored as 0, and one beyond MAX_PARAMS is only counted. */
 int add_param(line_reader *line);
 
 /* Read fields `name:{ content }` up to the line's end, in any order and with any blanks. */

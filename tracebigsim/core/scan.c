@@ -18,8 +18,8 @@ static bool counts(const line_reader *line, int64_t after)
     return after < line->end && (line->text[after] == ':' || is_blank(line->text[after]));
 }
 
-/* Search the line from `at`; return the position after the first TRACEBIGSIM that counts, else -1,
-   and in `words` the number of all. */
+/* Search the line from `at`; return the position after the first TRACEBIGSIM that counts, or -1.
+   Set `words` to the number of all, whether they count or not. */
 static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
 {
     int64_t keyword_end = -1;
@@ -74,7 +74,7 @@ static int find_keyword(line_reader *line, int64_t start)
     return words > 1 ? GLUED : FINE;
 }
 
-/* Move past a bare line's token; return a fault if its bytes show one. */
+/* Move past a token of a bare line; return a fault if a control character or keyword is in it. */
 static int skip_bare_token(line_reader *line)
 {
     for (; line->at < line->end && !is_blank(line->text[line->at]); line->at++) {
@@ -107,8 +107,8 @@ static int read_bare(line_reader *line)
     return line->param_count > MAX_PARAMS ? TOO_MANY_PARAMS : FINE;
 }
 
-/* Read what follows the keyword: fields, if there is a colon or a brace, else a bare line. One
-   without any number is no record: the keyword is a word of a sentence. */
+/* Read what follows the keyword: fields, if there is a colon or a brace, else a bare line. A bare
+   line without any number is no record: the keyword is a word of a sentence. */
 static int read_record(line_reader *line)
 {
     const uint8_t *text = line->text;
@@ -123,7 +123,7 @@ static int read_record(line_reader *line)
     return line->record.seb < 0 && line->param_count == 0 ? NOTHING : code;
 }
 
-/* Read the line at `start`; return FINE, NOTHING or a fault: one of the whole line first. */
+/* Read the line at `start`; return FINE, NOTHING or a fault, of which GLUED takes precedence. */
 static int read_line(line_reader *line, int64_t start)
 {
     int words;

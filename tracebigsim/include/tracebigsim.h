@@ -26,7 +26,7 @@
  *
  * and environment variables choose the rest at run time:
  *
- *     TRACEBIGSIM_OUTPUT          the file that timing lines are appended to, not standard output;
+ *     TRACEBIGSIM_OUTPUT          a file to append timing lines to, instead of standard output;
  *                                 %p in its name is the process ID, %h the host name
  *     TRACEBIGSIM_BUFFER_BYTES    buffer lines up to this many bytes (at most 65536), until the
  *                                 buffer is full, exit or flushTraceBigSim(); default: no buffer
@@ -74,7 +74,7 @@ struct Bracket {
 
 #else /* any mode except off */
 
-/* In an emulation; an empty definition of CMK_BIGSIM_CHARM counts. */
+/* Defined in an emulation, even if CMK_BIGSIM_CHARM is defined as empty. */
 #if defined(CMK_BIGSIM_CHARM)
 #if CMK_BIGSIM_CHARM + 0 != 0 || 1 - CMK_BIGSIM_CHARM - 1 == 2
 #define TRACEBIGSIM_EMULATED_
@@ -151,7 +151,7 @@ typedef struct {
   int open;
   int wanted;
   uint64_t began; /* nanoseconds or cycles */
-  int counters;   /* PAPI's: their number; -1 before the first bracket */
+  int counters;   /* the number of PAPI's counters; -1 before the first bracket */
   int event_set;
   long long began_at[TRACEBIGSIM_MAX_COUNTERS_];
 } tracebigsim_thread_type_;
@@ -236,7 +236,7 @@ static inline int tracebigsim_takes_more_(int descriptor) {
   return found > 0;
 }
 
-/* Write bytes, in one call if the system does so; return how many were not written, and errno. */
+/* Write bytes, in one call if the system can; return how many were not written (errno: why). */
 TRACEBIGSIM_APART_ size_t tracebigsim_write_rest_(int descriptor, const char *bytes, size_t count) {
   while (count > 0) {
     const ssize_t written = write(descriptor, bytes, count);
@@ -280,7 +280,7 @@ TRACEBIGSIM_APART_ size_t tracebigsim_write_(int descriptor, const char *bytes, 
   return rest;
 }
 
-/* Report on standard error what is wrong, and with what: bytes that need not end in NUL. */
+/* Report a problem on standard error, and what it is about: bytes that need not end in NUL. */
 TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *about,
                                                size_t length) {
   char text[600];
@@ -302,7 +302,7 @@ TRACEBIGSIM_APART_ void tracebigsim_report_on_(const char *problem, const char *
   errno = errno_before;
 }
 
-/* Report what is wrong, and with what. */
+/* Report a problem on standard error, and what it is about. */
 static inline void tracebigsim_report_(const char *problem, const char *about) {
   tracebigsim_report_on_(problem, about, strlen(about));
 }
@@ -447,7 +447,7 @@ TRACEBIGSIM_APART_ void tracebigsim_in_child_(void) {
   process->lost = 0;
 }
 
-/* Before 2.34, pthread_atfork needs another library. */
+/* Before glibc 2.34, pthread_atfork needs another library. */
 #if defined(__GLIBC__) && __GLIBC__ == 2 && __GLIBC_MINOR__ < 34
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
 extern void *__dso_handle __attribute__((visibility("hidden")));
@@ -468,8 +468,8 @@ static inline int tracebigsim_open_ends_(void) {
   return process->at_exit;
 }
 
-/* Before there are threads: a child that is forked while another thread prepares this would find
- * the lock held by nobody. */
+/* Prepare before there are threads: a child that is forked while another thread prepares would find
+ * the lock held by a thread that it lacks. */
 __attribute__((constructor)) static void tracebigsim_at_load_(void) {
   (void)tracebigsim_open_ends_();
 }
@@ -512,7 +512,7 @@ TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
 
 /* ---- The list of chosen SEBs --------------------------------------------------------------- */
 
-/* By PE and SEB, as an emulation finds its brackets. */
+/* Order by PE and SEB, by which an emulation identifies its brackets. */
 static inline int tracebigsim_by_place_(const void *one, const void *other) {
   const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
   const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
@@ -520,7 +520,7 @@ static inline int tracebigsim_by_place_(const void *one, const void *other) {
   return a->seb == b->seb ? 0 : a->seb < b->seb ? -1 : 1;
 }
 
-/* By event and parameters, as any other run does. */
+/* Order by event and parameters, by which any other run identifies its brackets. */
 static inline int tracebigsim_by_kernel_(const void *one, const void *other) {
   const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
   const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
@@ -566,7 +566,7 @@ TRACEBIGSIM_APART_ const char *tracebigsim_read_name_(const char *at,
   return *at == '}' && chosen->length > 0 ? at + 1 : NULL;
 }
 
-/* Whether a number is neither infinite nor NaN, even if the compiler assumes that none is. */
+/* Whether a number is finite, even if the compiler assumes that all numbers are. */
 static inline int tracebigsim_finite_(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -689,7 +689,7 @@ TRACEBIGSIM_APART_ void tracebigsim_open_list_(void) {
         sizeof *tracebigsim_process_.chosen, TRACEBIGSIM_ORDER_);
 }
 
-/* Read the environment, once per process; return 0 in a signal handler that interrupts just that.
+/* Read the environment, once per process; return 0 in a signal handler whose thread has the lock.
  * Signals are blocked meanwhile: atexit() holds a lock of the C library, for which a handler's
  * exit() would wait forever. */
 TRACEBIGSIM_APART_ int tracebigsim_prepare_(void) {
@@ -860,7 +860,8 @@ static inline char *tracebigsim_put_counters_(char *at, const tracebigsim_record
   return tracebigsim_put_text_(at, "} ");
 }
 
-/* Write a record's line into TRACEBIGSIM_LINE_BYTES_; return 0, and report it, if none can. */
+/* Write a record's line into TRACEBIGSIM_LINE_BYTES_; return its length, or report why no line can
+ * hold the record, and return 0. */
 TRACEBIGSIM_APART_ size_t tracebigsim_format_(const tracebigsim_record_ *record, char *line) {
   const char *problem = tracebigsim_problem_(record);
   char *at = line;
@@ -1109,7 +1110,7 @@ static inline void tracebigsim_drop_(void) { tracebigsim_emulated_drop_(); }
 
 #endif
 
-/* Write the buffered lines, as before an end without exit(). */
+/* Write the buffered lines; call it before a process ends without exit(). */
 static inline void flushTraceBigSim(void) { tracebigsim_flush_(); }
 
 #ifdef __cplusplus
@@ -1194,7 +1195,7 @@ inline void append(int number, const char *line, size_t length) {
   errno = errnoBefore;
 }
 
-/* A copy of a PE's state, whose bracket is thereby closed or opened. */
+/* Open or close a PE's bracket; return its state before that. */
 inline Pe exchangeOpen(int number, bool open, long long seb, bool wanted) {
   const Pe none = {false, false, true, -1, -1, 0};
   if (!tracebigsim_lock_()) return none;
@@ -1341,7 +1342,7 @@ class Bracket {
 
 #else
 
-/* An array holds the numbers and a final zero, so that there may be none; a 21st is an error. */
+/* An array holds the numbers and a final zero, so that it is never empty; a 21st is an error. */
 #define TRACEBIGSIM_COUNT_(...) (sizeof((const double[]){__VA_ARGS__}) / sizeof(double) - 1)
 #define TRACEBIGSIM_AT_MOST_20_(...) \
   (0 * sizeof(char[TRACEBIGSIM_COUNT_(__VA_ARGS__) <= TRACEBIGSIM_MAX_PARAMS_ ? 1 : -1]))
