@@ -49,9 +49,9 @@ class Spelling:
     """How messages of this process name options."""
 
     as_flags: ClassVar[bool] = False
-    """Whether as the command line spells them, and not as Python does."""
+    """Whether they are spelled as on the command line, not as in Python."""
     flags: ClassVar[dict[str, str]] = {}
-    """The flags of fields that have another name there."""
+    """The flags that are not named after their field, by field."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def spelled_as_flags() -> Iterator[None]:
 
 
 def spelled(field: str, value: object = None) -> str:
-    """Return an option, with a value if one is given, as the reader of a message writes it.
+    """Return an option, with a value if one is given, as the reader of a message would write it.
 
     On the command line that is `--total typical`, in Python `total='typical'`.
     """

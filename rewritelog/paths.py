@@ -92,9 +92,9 @@ def to_inputs(value: object, what: str) -> tuple[Path, ...]:
 
 
 def relative_paths(paths: Sequence[Path]) -> list[str]:
-    """Return several paths without the folders that they have in common, one as it is.
+    """Return paths without the folder that they share.
 
-    If that is the root alone, all stay as they are.
+    A single path, and paths that share only the root, stay as they are.
     """
     common = os.path.commonpath([path.absolute().parent for path in paths])
     if len(set(paths)) == 1 or common == os.sep:

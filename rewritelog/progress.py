@@ -38,8 +38,8 @@ def listening(listener: Listener | None) -> Iterator[None]:
 def part_of(whole: str, done: int, total: int, noun: str) -> Iterator[None]:
     """Report the progress of the `with` block as that of one part of a whole.
 
-    A listener hears of `WHOLE: STAGE 2 of 5, NOUNs done` with the parts that are done; of a whole
-    with a single part, of `WHOLE: STAGE` with what is done of the stage.
+    The listener gets `WHOLE: STAGE 2 of 5, NOUNs done` and the number of parts that are done or,
+    for a whole with a single part, `WHOLE: STAGE` and the amount done of the stage.
     """
     listener = _listener.get()
     if listener is None:

@@ -19,7 +19,7 @@ group, and the second one must not interrupt the cleaning up that the first one 
 
 
 _AGAIN_S = 0.01
-"""The interval at which a lost request is repeated: a finaliser is over soon."""
+"""The interval at which a request that a finaliser has lost is repeated; finalisers are short."""
 
 
 class Stopped(BaseException):
@@ -51,7 +51,7 @@ class _Request:
     requested: Stopped | None = None
     """The request of another thread."""
     process: int | None = None
-    """The process whose signals raise it."""
+    """The process in which signals raise `Stopped`; processes that it forks have defaults."""
     printing = False
     """Whether an exception is being reported as unraisable; another one would be lost, too."""
 
@@ -70,7 +70,7 @@ def stop_on_signals() -> None:
 
 
 def _leave_to_defaults() -> None:
-    """End a process that third-party code has forked, as by `multiprocessing`, as any other."""
+    """Let signals end a process that third-party code has forked, as they end any other one."""
     for number in SIGNALS:
         if signal.getsignal(number) is _stop:
             default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
@@ -132,7 +132,7 @@ def raise_if_stopped() -> None:
 
 
 def in_steps(count: int, size: int = 1 << 20) -> Iterator[slice]:
-    """Yield the elements of a long loop in slices; raise `Stopped` between them on a signal."""
+    """Yield slices of a long loop's indices; raise `Stopped` between them on a signal."""
     for first in range(0, count, size):
         raise_if_stopped()
         yield slice(first, min(first + size, count))

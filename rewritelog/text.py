@@ -27,16 +27,16 @@ WIDTH = 80
 """The width of tables and wrapped lines, in characters."""
 
 _REPR_WIDTH = 120
-"""The most characters of a report in its `repr`, which holds most first sentences whole."""
+"""The most characters of a report in its `repr`; most first sentences are shorter."""
 
 MOST_EVENTS = 40
-"""Tables have at most so many events, and then the number of the others."""
+"""Tables list at most this many events, and then the number of the others."""
 
 LABEL_WIDTH = 60
 """Longer names of events are shortened in sentences."""
 
 NO_NAME = "(no name)"
-"""The text for a SEB or node without one."""
+"""The text for a SEB or node without a name."""
 
 NO_VALUE = "–"
 """The text for an unknown number in a table."""
@@ -48,7 +48,7 @@ _SHORTEST_S, _LONGEST_S = 1e-12, 1e9
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 
 _SPECIAL = re.compile(r"[?[]")
-"""What else `fnmatch` takes for a pattern."""
+"""The characters besides `*` that `fnmatch` takes for a pattern."""
 _LAST_WORD = re.compile(r"\w+\Z")
 _MARKS = ("Mn", "Me")
 """The categories of characters that stand over or under the one before, such as accents."""
@@ -85,9 +85,9 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_all(texts: Sequence[str], width: int) -> list[str]:
-    """Return printable texts of at most `width` columns, of which only equal ones look alike.
+    """Return printable texts of at most `width` columns; only equal texts look alike.
 
-    Those that a cut in the middle would make alike are cut before the first word that differs, and
+    Texts that a cut in the middle would make alike are cut before the first word that differs, and
     numbered if that is not enough.
     """
     short = {text: shorten(text, width) for text in texts}
@@ -113,7 +113,7 @@ def shorten_all(texts: Sequence[str], width: int) -> list[str]:
 
 
 def _groups_alike(short: Mapping[str, str]) -> list[list[str]]:
-    """Return the texts, by which these short ones are given, of each that several have."""
+    """Return the groups of texts whose short text is the same; `short` has it by text."""
     by_short: dict[str, list[str]] = {}
     for text, cut in short.items():
         by_short.setdefault(cut, []).append(text)
@@ -121,7 +121,7 @@ def _groups_alike(short: Mapping[str, str]) -> list[list[str]]:
 
 
 def _begin(text: str, width: int) -> str:
-    """Return the beginning of a text that takes at most `width` columns, marks counted, too."""
+    """Return the beginning of a text, of at most `width` columns; a mark counts as a column."""
     if text.isascii():
         return text[:width]
     ends = list(accumulate(max(1, _columns(letter)) for letter in text))
@@ -137,7 +137,7 @@ def _columns(text: str) -> int:
 
 
 def wrapped(line: str, hanging: int = 2) -> str:
-    """Return a line wrapped at `WIDTH` columns, with its continuation indented that much further.
+    """Return a line wrapped at `WIDTH` columns; continuation lines are indented by `hanging` more.
 
     A number stays with its unit.
     """
@@ -309,34 +309,34 @@ def some_text(names: Sequence[str], shown: int) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name in quotes and shortened, as a sentence has it."""
+    """Return a name in quotes and shortened, for a sentence."""
     return f"'{shorten(name, LABEL_WIDTH)}'"
 
 
 def some_quoted(names: Sequence[str], shown: int) -> list[str]:
-    """Return names, the first `shown` of them in quotes and shortened, as a sentence has them."""
+    """Return names for a sentence: the first `shown` in quotes and shortened, the others as is."""
     short = shorten_all(names[:shown], LABEL_WIDTH)
     return [*(f"'{name}'" for name in short), *names[shown:]]
 
 
 MOST_ALIKE = 5
-"""Of more remarks with the same cause, a single sentence says all."""
+"""More remarks than this with the same cause become a single sentence."""
 
 
 class Remark(NamedTuple):
-    """What is to be said of an event, and of others for the same cause."""
+    """A remark on an event; remarks on other events may have the same cause."""
 
     cause: str
     event: str
     size: float
-    """By which the largest of several events is told."""
+    """The size of the event, by which the largest of several is found."""
     text: str
 
 
 def merged(remarks: Iterable[Remark], head: str = "{}") -> Iterator[str]:
     """Yield a sentence for each remark, then one for each cause that concerns many events.
 
-    That is the sentence of the largest of them; `head` is what stands before the colon.
+    The latter is the remark on the largest event; `head` formats the event before the colon.
     """
     by_cause: dict[str, list[Remark]] = {}
     for remark in (remarks := list(remarks)):
@@ -382,7 +382,7 @@ def matching(rules: Sequence[tuple[str, object]], names: Iterable[str]) -> froze
 def unused_patterns(
     rules: Sequence[tuple[str, object]], used: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each pattern that is not used, and what to add where that says that none match."""
+    """Yield each unused pattern, and what to add to a message that it matches nothing."""
     patterns = [pattern for pattern, _ in rules]
     for place, pattern in enumerate(patterns, 1):
         if pattern not in used or pattern in patterns[place:]:
@@ -446,9 +446,9 @@ class TextTable:
     most_rows: int | None = None
     """Further rows are only counted, in a last line; None for no limit."""
     further: int = 0
-    """How many rows there are besides these, which are only counted, too."""
+    """The number of rows that are not given, and only counted, too."""
     caption: str = ""
-    """What a page says above it."""
+    """The caption above the table on a page."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[str]], most_rows: int | None = None) -> TextTable:

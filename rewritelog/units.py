@@ -50,7 +50,7 @@ _UNITS: dict[str, tuple[Mapping[str, float | str], str, str]] = {
     "a bandwidth": (_RATES, "B/s, MB/s, GB/s, MiB/s, GiB/s or Gbit/s", "{0}GB/s or {0}Gbit/s"),
 }
 _LARGE = 1e6
-"""Numbers without a unit that are so large hardly lack a prefix."""
+"""For a number without a unit that is this large, messages suggest units without a prefix."""
 
 
 def seconds(value: object, what: str) -> float:
@@ -88,7 +88,7 @@ def number(value: object, what: str) -> float:
 def as_written(value: Any) -> Any:
     """Return a value; raise `ValueError` for a text that only Python reads as a number.
 
-    It takes `6_4` as 64, and the digits of all scripts; timing lines and formulas do not.
+    Python reads `6_4` as 64, and the digits of all scripts; timing lines and formulas do not.
     """
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError(f"{value!r} is not a number")
@@ -96,7 +96,7 @@ def as_written(value: Any) -> Any:
 
 
 def value_text(value: object) -> str:
-    """Return a value as messages name it: that of several lines, as a table, by its type."""
+    """Return a value's text for messages; the type if it has several lines, as a table has."""
     text = repr(value)
     return f"a {type(value).__name__}" if "\n" in text else text
 
@@ -149,15 +149,15 @@ _LONGEST_RANGE = 24
 
 
 def items_of(values: Any) -> list[Any] | None:
-    """Return the items of what can be iterated over; None for anything else.
+    """Return the items of an iterable; None for anything else.
 
-    Also for bytes, open files and tables, whose items are numbers, lines and names of columns.
+    None also for bytes, open files and tables, whose items are numbers, lines and column names.
     """
     if isinstance(values, bytes) or hasattr(values, "read") or hasattr(values, "columns"):
         return None
     try:
         return list(values)
-    except TypeError:  # also of an array without dimensions, which is an `Iterable`
+    except TypeError:  # also for an array without dimensions, though it is an `Iterable`
         return None
 
 
@@ -179,8 +179,8 @@ def chosen_pes(
 ) -> tuple[int, ...] | None:
     """Return PEs, given as `pes` returns them; None for all.
 
-    `known` are all that there are, in order. Raise `UsageError` for an invalid text, and for
-    others; a range may have some of these.
+    `known` are the PEs of the log, ascending. Raise `UsageError` for an invalid text and for
+    unknown PEs; a text that names known PEs may name unknown ones, too.
     """
     if pes is None:
         return None
