@@ -35,7 +35,7 @@ RUN_BYTES = 32 << 20
 """The size of a run, which is sorted in memory."""
 
 MERGED_AT_ONCE = 64
-"""So many runs of a size become one, so that few files are open for any number of lines."""
+"""This many runs of a level are merged into one, so that few files are open at a time."""
 
 _KEY_END: Final = b"\x03"
 
@@ -89,7 +89,7 @@ class MergedLines(Readable):
                 yield line.partition(_KEY_END)[2]
 
     def _keyed(self, files: Iterable[Path]) -> Iterator[bytes]:
-        """Yield the timing lines of files, each preceded by its sort key; count all."""
+        """Yield the timing lines of files, each after its sort key; count the lines."""
         for path in files:
             report_progress(f"reading {printable(str(path))}")
             for chunk, table in self.malformed.scanned(path):
@@ -102,8 +102,8 @@ class MergedLines(Readable):
 def merge(command: MergeCommand) -> MergedLines:
     """Write the sorted timing lines of files to a file, which appears when it is complete.
 
-    Raise `OutputError` if it exists, unless `force`, or cannot be written, and `TimingError` for a
-    file that cannot be read.
+    Raise `OutputError` if that file exists, unless `force`, or cannot be written, and `TimingError`
+    for a file that cannot be read.
     """
     files, out = command.files, command.output
     check_outputs([out], () if command.force else files)
@@ -126,8 +126,8 @@ def _sortable(numbers: Floats) -> bytes:
 def _keyed_lines(chunk: TextChunk, table: LineTable, rows: Ints) -> Iterator[bytes]:
     """Yield the lines of a chunk, each after its key and with a newline.
 
-    Of what precedes TRACEBIGSIM only the number of a SEB is kept. Names contain no bytes below a
-    tab, so that a name sorts before longer names that begin with it.
+    Before TRACEBIGSIM only the number of a SEB is kept. Names contain no bytes below a tab, so a
+    name sorts before longer names that begin with it.
     """
     text = chunk.text.tobytes()
     params, times = _sortable(table.params), _sortable(table.time)

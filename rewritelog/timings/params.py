@@ -1,4 +1,4 @@
-"""The param records of a run: of all PEs, or some."""
+"""The param records of a run, read for all PEs or for some."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Params(ParamRecords):
         """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….
 
         Parameters that an event does not have are NaN; `rows` selects some of the records, by their
-        indices or as flags. Raise `UsageError` for others.
+        indices or as flags. Raise `UsageError` for other rows.
 
         >>> rewritelog.read_params("sample_logs/cells").to_frame([0]).values.tolist()
         [[0, 19, 'Cell::pairForces', 53.0, 11.0]]
@@ -112,7 +112,7 @@ def read_params(
     The `bgTrace` file of a log set stands for its folder.
 
     With `strict` a malformed line is an error; `columns="counters"` reads performance counters.
-    Raise `MissingFileError` if the folder does not exist, `UsageError` for another file and for a
+    Raise `MissingFileError` if the folder does not exist, `UsageError` for any other file and for a
     PE without a file, and `TimingError` for a malformed line with `strict`.
 
     >>> rewritelog.read_params("sample_logs/cells").events
@@ -164,7 +164,7 @@ def read_folder(
 
 
 def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> Params:
-    """Read the records of all PEs of a log; those of SEBs that the log does not have are left out.
+    """Read the records of all PEs of a log, without records of SEBs that the log does not have.
 
     Raise `TimingError` as `read_folder` does.
     """
@@ -190,7 +190,7 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> Para
 
 
 def _seb_counts(logs: LogSet) -> Ints:
-    """Return how many SEBs the timeline of each PE says that it has."""
+    """Return the SEB count at the start of each PE's timeline."""
     number = np.dtype("<i4" if logs.summary.order == "little" else ">i4")
     counts = np.zeros(len(logs.pes), dtype=np.int64)
     for timelines in logs.files:

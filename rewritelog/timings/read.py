@@ -1,6 +1,6 @@
 """Timing lines read from files, and grouped into samples; the other files that models need.
 
-These are formulas, coefficients, parameter names and model files.
+The other files are formulas, coefficients, parameter names and model files.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_timings_as(
     *,
     strict: bool = False,
 ) -> dict[Columns, Timings]:
-    """Read files as `read_timings` does, once for several kinds of columns, as pipes require."""
+    """Read files as `read_timings` does, but once for all kinds of columns, as pipes require."""
     named, malformed, study = tuple(paths), MalformedLines(), _StudyNames()
     gathered = {columns: _Gathered(columns) for columns in kinds}
     for number, path in enumerate(named):
@@ -110,14 +110,14 @@ def read_timings_as(
 
 @dataclass
 class _StudyNames:
-    """The names of the parameters of lost cycles, in the first lines of the files of a study."""
+    """The parameter names of lost cycles, which the files of a study have in their first lines."""
 
     names: tuple[str, ...] = ()
     file: Path | None = None
     """The first file with names."""
 
     def add(self, path: Path, chunk: TextChunk) -> None:
-        """Add those of a file, if it is its first chunk; raise `TimingError` if they differ."""
+        """Add the names in a file's first chunk; raise `TimingError` if invalid or different."""
         head = STUDY_HEAD.encode()
         if chunk.offset_bytes or chunk.text[: len(head)].tobytes() != head:
             return
@@ -140,9 +140,9 @@ class _StudyNames:
 
 @dataclass
 class MalformedLines:
-    """The malformed lines of files, which are left out, their number and the first few.
+    """The number of malformed lines, which are left out, and the first few of them.
 
-    Also which files were given more than once, whose lines count more than once.
+    Also the files that were given more than once, whose lines count more than once.
     """
 
     count: int = 0
@@ -151,7 +151,7 @@ class MalformedLines:
     """The paths under which each file was given."""
 
     def scanned(self, path: Path, *, strict: bool = False) -> Iterator[tuple[TextChunk, LineTable]]:
-        """Yield the text of a file with its tables, and note its malformed lines.
+        """Yield each chunk of a file with its table, and note its malformed lines.
 
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
@@ -173,7 +173,7 @@ class MalformedLines:
             raise TimingError(f"{path}: no timing line found{of_traces}")
 
     def warnings(self, what: str) -> Iterator[str]:
-        """Yield a warning of these lines, of the kind `what`, and one of each file given again."""
+        """Yield a warning of the lines, named `what`, and one for each file that is given again."""
         if self.count:
             lines = count_text(self.count, f"malformed {what}")
             yield f"{lines} left out: {'; '.join(self.shown)}"
@@ -187,7 +187,7 @@ MOST_EVENTS = 100_000
 
 
 def _refuse_too_many(path: Path, events: int, last: str) -> None:
-    """Raise `TimingError` if there are more events than `MOST_EVENTS`, of which one is `last`."""
+    """Raise `TimingError` if there are more events than `MOST_EVENTS`; `last` is an example."""
     if events > MOST_EVENTS:
         raise TimingError(
             f"{path}: more than {MOST_EVENTS:,} different events, such as "
@@ -197,7 +197,7 @@ def _refuse_too_many(path: Path, events: int, last: str) -> None:
 
 
 class _Growing:
-    """An array to which rows are appended, where the system can in place, without a second copy."""
+    """An array that grows by appended rows, in place and without a second copy if possible."""
 
     def __init__(self, first: NDArray[Any]) -> None:
         self._rows, self._used = first, len(first)
@@ -341,7 +341,7 @@ def read_param_names(path: Path | None) -> ParamNames | None:
 
 
 def to_fitted(model: object, what: str) -> Fitted:
-    """Return a fitted model, given it or its file."""
+    """Return a fitted model, given itself or its file."""
     from rewritelog.models.fitted import Fitted  # noqa: PLC0415 - only some runs need it
 
     if isinstance(model, Fitted):
@@ -353,7 +353,7 @@ def to_fitted(model: object, what: str) -> Fitted:
 
 
 def read_model_file(path: Path) -> Fitted:
-    """Return the fit of a model file or, for `-`, of standard input; its name is the path.
+    """Return the fitted model in a file or, for `-`, in standard input; its name is the path.
 
     Raise `ModelError` if it is invalid.
     """

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 
 _MISSING = {"None", "nan", "NaT", "<NA>"}
-"""How values of pandas that stand for none are written."""
+"""The texts of missing values in pandas."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Timings:
     timings: tuple[EventTimings, ...]
     """The samples, an entry for each event and number of parameters."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The names of the parameters of events, as far as they are known."""
+    """The names of each event's parameters, as far as they are known."""
     columns: Columns = "params"
     """Whether the columns of the samples are parameters or counters."""
     uncounted: int = 0
@@ -70,7 +70,7 @@ class Timings:
     notes: tuple[str, ...] = ()
     """What is odd about the files, a sentence each."""
     inputs: tuple[Path, ...] = ()
-    """The files that they were read from."""
+    """The files that the samples were read from."""
     locations: tuple[SampleLocations, ...] = ()
     """The locations of the samples of each entry of `timings`; empty if they are not from files."""
 
@@ -78,10 +78,10 @@ class Timings:
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
         """Return timings from `{event: (X, y)}`: a row of X and a time in seconds per sample.
 
-        X has shape (samples, parameters), y has shape (samples,). Masked values are NaN. Samples
-        that have any are left out of fits. The columns of a DataFrame name the parameters, if
-        formulas can have these names. Raise `UsageError` for other shapes and negative times, and
-        `UsageTypeError` for what is no number.
+        X has shape (samples, parameters), y has shape (samples,). Masked values become NaN; fits
+        leave out samples with NaN. The columns of a DataFrame name the parameters, if formulas can
+        have these names. Raise `UsageError` for other shapes and negative times, and
+        `UsageTypeError` for values that are not numbers.
 
         >>> rewritelog.Timings.from_arrays({"kernel": ([[8], [16]], [1e-6, 2e-6])})["kernel"].params
         array([[ 8.],
@@ -103,10 +103,10 @@ class Timings:
     def from_frame(cls, frame: Any) -> Timings:
         """Return timings from a DataFrame with the columns `event` and `seconds`.
 
-        All other columns are parameters, and their names are those of the parameters in formulas
-        and reports. A column that is NaN for all samples of an event is no parameter of it. Columns
-        p1, p2, … are taken in this order; parameters after the last one of a sample are NaN. Raise
-        `UsageError` for missing columns and names that no parameter can have.
+        All other columns are parameters, which formulas and reports call by the columns' names. A
+        column that is NaN for all samples of an event is no parameter of it. Columns p1, p2, … are
+        taken in this order; parameters after the last one of a sample are NaN. Raise `UsageError`
+        for missing columns and names that no parameter can have.
 
         >>> import pandas
         >>> columns = {"event": ["work"] * 4, "n": [1, 2, 4, 8], "seconds": [2, 4, 8, 16]}
@@ -157,7 +157,7 @@ class Timings:
         return self.of_event(event)
 
     def of_event(self, event: str, parameters: int | None = None) -> EventTimings:
-        """Return the samples of an event, of those with this number of parameters.
+        """Return the samples of an event that have this number of parameters, if it is given.
 
         Raise `UsageError` for an unknown event, and for one that has samples with several numbers
         of parameters, unless `parameters` is one of them.
@@ -175,7 +175,7 @@ class Timings:
     def where(self, entry: int, row: int) -> str:
         """Return the location of a sample of an entry of `timings`, as `file:line`.
 
-        Raise `UsageError` for one that there is not.
+        Raise `UsageError` for a sample that does not exist.
 
         >>> rewritelog.read_timings("sample_logs/cells/timings.txt").where(entry=0, row=0)
         'sample_logs/cells/timings.txt:1'
@@ -191,7 +191,7 @@ class Timings:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return the warnings, one sentence each."""
+        """The warnings, one sentence each."""
         by_event: dict[str, list[EventTimings]] = {}
         for samples in self.timings:
             by_event.setdefault(samples.event, []).append(samples)
@@ -263,7 +263,7 @@ TimingsLike: TypeAlias = Timings | PathsLike | Mapping[str, tuple[ArrayLike, Arr
 
 
 def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
-    """Return the columns that are parameters, and whether they are p1, p2, …, then in this order.
+    """Return the columns that are parameters, and whether they are p1, p2, …, sorted if so.
 
     Raise `UsageError` for a name that no parameter can have.
     """

@@ -29,7 +29,7 @@ from rewritelog.timings.read import MalformedLines, line_groups, read_param_name
 from tracebigsim.lines import TimeUnit
 
 LINES_KEPT = 500_000
-"""The variation among identical parameters is that of so many lines, the first ones."""
+"""The variation among identical parameters is computed from about this many lines, the first."""
 
 _UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
 
@@ -47,8 +47,8 @@ class KindStats:
     ranges: Floats = field(default_factory=lambda: np.empty(0))
     """The least value of each parameter, and the greatest, shape (2, parameters)."""
     kept: bytearray = field(default_factory=bytearray)
-    """The lines for the variation of times, each its parameters and its time; as bytes, since files
-    may have more events than memory has room for arrays of each."""
+    """The parameters and the time of each line kept for the variation of times; as bytes, since
+    files may have so many events that an array for each would not fit into memory."""
 
     def add(self, params: Floats, times: Floats) -> None:
         """Add lines; `params` has the shape (lines, parameters)."""
@@ -237,7 +237,7 @@ def _medians(points: DistinctPoints, seconds: Floats) -> Floats:
     """Return the median of each point's times.
 
     Of two times it is the longer one: if they differ by more than `LARGEST_FACTOR`, either may be
-    wrong, and the point says nothing.
+    wrong; the shorter one is then an outlier, and the point says nothing.
     """
     order, starts = points.in_order(seconds)
     rising, first, counts = seconds[order], starts[:-1], points.counts

@@ -1,8 +1,8 @@
 """The events and parameters of traced operations, and timing lines of them.
 
 By default an operation's event is its name, and its parameters are the dimensions of its inputs, in
-order; for more than 20 of them, the number of tensors and of all their elements; without any, those
-of `num_ops`, `tensor_size` and `comm_size` that it has. A file of TOML says otherwise:
+order; with more than 20 dimensions, the numbers of tensors and of all their elements; without any,
+the attributes of `num_ops`, `tensor_size`, `comm_size` that it has. A TOML file may change this:
 
     [events."aten::mm*"]
     group = "aten::mm"
@@ -73,7 +73,7 @@ Tensors: TypeAlias = list[Sequence[float]]
 
 
 class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry as it is written."""
+    """An entry of a file, as it is written."""
 
     group: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     params: Annotated[list[str], msgspec.Meta(max_length=MAX_PARAMETERS)] | None = None
@@ -87,12 +87,12 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class EventRule:
-    """What a file says of the operations of a name or pattern."""
+    """The event and the parameters that a file gives the operations of a name or pattern."""
 
     group: str | None = None
     """The event; None for the name of the operation."""
     params: tuple[Expression, ...] | None = None
-    """The parameters; None for those by default."""
+    """The parameters; None for the default ones."""
     variables: tuple[str, ...] = ()
     """The dimensions and attributes that the expressions take, in the order of their numbers."""
 
@@ -105,21 +105,21 @@ class EventParams:
     """The events and parameters of operations."""
 
     rules: tuple[tuple[str, EventRule], ...] = ()
-    """Names or patterns of operations, and what is said of each."""
+    """Names or patterns of operations, and the rule for each."""
     name: str = ""
     """The name of the file in messages."""
 
     def unused(self, matched_patterns: Collection[str]) -> Iterator[str]:
-        """Yield a sentence for each rule that is the last to match of no operation."""
+        """Yield a sentence for each rule that is the last match of no operation."""
         for pattern, more in unused_patterns(self.rules, matched_patterns):
             what = f"what it says of {pattern!r} is not used: no node has such a name{more}"
             yield f"{self.name}: {what}"
 
     def records(self, part: Part, rows: Ints) -> tuple[ParamRecords, Counter[str]]:
-        """Return a record for each of some rows of a part, `seb` being the row, in their order.
+        """Return the records of some rows of a part, in their order; `seb` is the row.
 
-        Rows without a value that a rule's expressions need are left out; the second result is how
-        many of these lack each dimension or attribute.
+        Rows without a value that a rule's expressions need are left out; the second result counts
+        the rows that lack each dimension or attribute.
         """
         names = part["name"]
         rules, rule = numbered(last_match(self.rules, text, _BY_DEFAULT) for text in names.distinct)
@@ -165,7 +165,7 @@ def event_name(name: str) -> str:
 
 
 def _by_shapes(part: Part, rows: Ints, values_of: Callable[[str], list[float]]) -> Floats:
-    """Return values that the shapes of the inputs decide, NaN after the last one."""
+    """Return values that depend on the shapes of the inputs alone, NaN after the last one."""
     shapes: Texts = part["shapes"][rows]
     columns = [*zip_longest(*map(values_of, shapes.distinct), fillvalue=np.nan)][:MAX_PARAMETERS]
     table = np.full((len(shapes.distinct), MAX_PARAMETERS), np.nan)
@@ -174,7 +174,7 @@ def _by_shapes(part: Part, rows: Ints, values_of: Callable[[str], list[float]]) 
 
 
 def _by_default(part: Part, rows: Ints) -> Floats:
-    """Return the parameters of rows by default, NaN after the last one."""
+    """Return the default parameters of rows, NaN after the last one."""
     table = _by_shapes(part, rows, _listed)
     bare = np.flatnonzero(np.isnan(table[:, 0]))
     if len(bare):
@@ -205,7 +205,7 @@ def _columns(rows: int, columns: Iterable[Floats]) -> Floats:
 
 
 def _listed(shapes: str) -> list[float]:
-    """Return all dimensions; of too many the numbers of tensors and of all their elements."""
+    """Return all dimensions or, if too many, the numbers of tensors and of all their elements."""
     tensors = [*chain(*_inputs(shapes))]
     flat = [*chain(*tensors)]
     if len(flat) <= MAX_PARAMETERS:
@@ -218,8 +218,8 @@ _PLAIN = msgspec.json.Decoder(list[list[Annotated[int, msgspec.Meta(gt=-(10**18)
 
 @lru_cache(1 << 12)
 def _inputs(text: str) -> list[Tensors]:
-    """Return the dimensions of the tensors of each input, which is one or a list of some."""
-    try:  # the shapes of one tensor each, ten times as fast
+    """Return the dimensions of each input's tensors; an input is one tensor or a list of them."""
+    try:  # if each input is one tensor: ten times as fast
         return [[sizes] if sizes else [] for sizes in _PLAIN.decode(text)] if text else []
     except (ValueError, RecursionError):
         pass
@@ -272,11 +272,11 @@ _SHOWN = 20
 
 
 class _Lines(NamedTuple):
-    """The timing lines of a part, and what `WrittenTimings` has of them."""
+    """The timing lines of a part, and what they add to `WrittenTimings`."""
 
     text: bytes
     calls: list[tuple[str, bytes, int]]
-    """Each event with each of its parameters, as bytes, and the number of their lines."""
+    """Each point of each event: the event, the parameters as bytes, and the number of lines."""
     left_out: dict[str, int]
     lacking: Counter[str]
     matched_patterns: frozenset[str]
@@ -292,17 +292,17 @@ class WrittenTimings(Readable):
     types: tuple[int, ...]
     """The types of nodes that get a line."""
     lines: Counter[str] = field(default_factory=Counter)
-    """The lines of each event."""
+    """The number of lines of each event."""
     points: Counter[str] = field(default_factory=Counter)
-    """How many different parameters each event has, to the collisions of hashes of 64 bits."""
+    """The number of points of each event, if no hashes of 64 bits collide."""
     hashes: set[int] = field(default_factory=set)
-    """One of each event with each of its parameters."""
+    """A hash of each point of each event."""
     left_out: Counter[str] = field(default_factory=Counter)
     """The nodes without a line: of duration `zero`, and `unusable` ones."""
     lacking: Counter[str] = field(default_factory=Counter)
-    """How many of these lack each dimension or attribute that `--event-params` names."""
+    """How many nodes lack each dimension or attribute that `--event-params` names."""
     matched_patterns: set[str] = field(default_factory=set)
-    """The patterns of `params` that match the name of a node."""
+    """The patterns of `params` that are the last to match the name of a node."""
 
     def add(self, part: _Lines) -> None:
         """Add the lines of another part."""
@@ -318,7 +318,7 @@ class WrittenTimings(Readable):
 
     @property
     def events(self) -> list[tuple[str, int, int]]:
-        """Each event with the number of its lines, and of their different parameters."""
+        """Each event with the numbers of its lines and of its points."""
         return [(event, count, self.points[event]) for event, count in self.lines.items()]
 
     @property
@@ -371,7 +371,7 @@ class WrittenTimings(Readable):
 
 
 def write_timings(command: TimingsCommand) -> WrittenTimings:
-    """Write the lines of the nodes of some types to a file."""
+    """Write timing lines for nodes of some types to a file; raise `UsageError` for bgTrace logs."""
     traces = command.traces
     if not isinstance(traces, Traces):
         raise UsageError(f"{traces.folder}: has bgTrace logs, which hold no timing lines")
@@ -381,7 +381,7 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
 
     def texts() -> Iterator[bytes]:
         parts = chain.from_iterable(map(traces.read, traces.files))
-        is_packed = any(unit.is_packed for unit in traces.files)  # and its size is not known
+        is_packed = any(unit.is_packed for unit in traces.files)  # its unpacked size is unknown
         total_bytes = 0 if is_packed else traces.size_bytes
         for _, lines in map_blocks(work, parts, "reading", total_bytes):
             written.add(lines)
@@ -392,7 +392,7 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
 
 
 def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
-    """Return the lines of a part: what is around the time is made once for equal parameters."""
+    """Return the lines of a part; the text around the time is made once for each point."""
     duration_s = part["duration_s"]
     chosen = np.flatnonzero(np.isin(part["type"], types))
     rows = chosen[duration_s[chosen] > 0]
