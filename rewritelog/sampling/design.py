@@ -20,7 +20,7 @@ dependence on an assumed model", Technometrics 36, 1994.
 The rest of the points are spread over the run (`cover`). The parameter space is divided
 recursively, as in a k-d tree: each cell is halved across the parameter that varies most in it, with
 half of the rows on either side, and one point is taken from each. Cells are smaller where there are
-more rows, so that the choice represents the run, and no region is left out.
+more rows, so that the choice represents the run, and no part of the space is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NOISE = 0.1
 """Variance of log t that no term explains, as a share of the variance that the terms explain."""
 
 LEAST_SPREAD = 1e-6
-"""A product with a smaller standard deviation over the run counts as constant, as (±1)² is."""
+"""A product with a smaller standard deviation over the run counts as constant, such as (±1)²."""
 
 LARGEST_RATIO = 1e6
 """Values of a parameter below its largest divided by this are not distinguished from 0."""
@@ -55,7 +55,7 @@ taken."""
 class Coordinates:
     """The logarithms u of the parameters that vary, mean 0 and variance 1 over a run's SEBs.
 
-    They are those of points with some parameters, each with a number of rows.
+    `params` has the parameters of each point, and `counts` its number of rows.
     """
 
     def __init__(self, params: Floats, counts: Ints) -> None:
@@ -78,7 +78,7 @@ class Coordinates:
 
 
 class DesignTerms:
-    """The candidate terms, in a unit in which their variances over a run sum to 1."""
+    """The candidate terms, scaled so that their mean squares over a run sum to 1."""
 
     def __init__(self, coordinates: Coordinates, params: Floats, counts: Ints) -> None:
         self.coordinates, single = coordinates, coordinates.of(params)
@@ -103,7 +103,7 @@ class DesignTerms:
 def design(values: Floats, free: Flags, known: Floats, number: int) -> Ints:
     """Choose `number` of the free points, each where the fit so far is least certain.
 
-    `values` and `known`, of points already measured, are values of the terms, shape (points,
+    `values` has the terms at each point, and `known` at points already measured, shape (points,
     terms). Return the points in the order of their choice; fewer if not enough are free.
     """
     covariance = covariance_of(known)

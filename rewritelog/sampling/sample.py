@@ -63,7 +63,7 @@ class SampleReport(Readable):
     spreads: tuple[ReplicateSpread, ...]
     """The spread of each event of the run with timing lines."""
     remarks: tuple[str, ...]
-    """Warnings of the input files."""
+    """Warnings about the input files."""
     run: Params
     """All records of the run."""
 
@@ -161,7 +161,7 @@ class SampleReport(Readable):
         return "\n".join(lines)
 
     def top_lines(self) -> list[str]:
-        """Return the lines of the text from what is chosen on, which its `repr` begins with."""
+        """Return the lines of the text without the first; the `repr` begins with what is chosen."""
         return [line.strip() for line in self.text().split("\n")[1:]]
 
     @property

@@ -122,13 +122,13 @@ class Choice:
     measured_points: int
     """The number of distinct points that are chosen or timed already."""
     coefficients: int
-    """The number of coefficients of a plain fit: a constant, and one for each that varies; those of
-    a formula's terms that the rows can tell from a constant."""
+    """The number of coefficients of a plain fit: a constant, and one for each parameter that
+    varies; with a formula, one for each term that varies, and one if any term is constant."""
     outside: int
     """The number of rows with a parameter, or a term of the formula, outside the range of the
     points chosen or timed."""
     beyond: int
-    """The number of rows with more leverage on a fit to those points than any of these."""
+    """The number of rows with more leverage on a fit to those points than any of those points."""
     extrapolated_rows: Ints
     """The rows that are outside, beyond or both, ascending."""
 
@@ -195,8 +195,8 @@ class _StratumChoice:
     def bounds(self) -> tuple[int, int]:
         """The least and the most rows to choose.
 
-        The floor requires some in addition to existing timing lines; the most are one of each
-        point, or any with the method random.
+        Existing timing lines count towards the floor. The most are one row of each point, unless
+        the floor requires more, or all rows with the method random.
         """
         free_rows = int(self.points.counts[self.free].sum())
         least = min(max(self.plan.floor - len(self.timed), 0), free_rows)

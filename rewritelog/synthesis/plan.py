@@ -61,10 +61,10 @@ def _divisor_below(number: int, most: int) -> int:
 
 
 def iteration_of(options: SynthCommand) -> tuple[Table, Ints]:
-    """Plan the iteration that every PE repeats: what its SEBs do, and the messages that start some.
+    """Return the iteration that every PE repeats: the rows of its SEBs, and the starting messages.
 
-    The rows of the extra SEB and of PE 0's first one come last. The starting messages have a slot,
-    an index in it and a number; shape (started, 3).
+    The rows of the extra SEB and of PE 0's first one come last. A starting message has the slot of
+    its sender, its index in that SEB, and its number in the iteration; shape (started, 3).
     """
     count = _slot_count(options)
     rows = np.zeros(count + 2, dtype=program.ROW)

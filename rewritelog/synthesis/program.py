@@ -23,7 +23,7 @@ _FIELDS = (
     "zero_length", "at_ns", "least_ns", "spread_ns", "time_1", "time_2",
 )  # fmt: skip
 ROW = np.dtype([*((name, np.int64) for name in _FIELDS), ("name", "S20")])
-"""A row: number of messages to neighbours, number of the first one, and of those to all PEs before
+"""A row: count of messages to neighbours, number of the first one, count of broadcasts before
 them; event (−1: no bracket), index of the starting message (−1: none), whether the SEB starts by
 itself, numbers of dependencies, whether it takes no time, start in the iteration, range of
 durations without a bracket, and byte offsets of the times of its events (0: none)."""
@@ -49,8 +49,7 @@ class SyntheticProgram:
 
     seed: int
     slots: int
-    """The number of SEBs of an iteration; then come the rows of the extra SEB and PE 0's first
-    one."""
+    """The number of SEBs of an iteration."""
     length: int
     """The number of SEBs of a timeline without the extra ones."""
     shape: tuple[int, int, int]
@@ -62,11 +61,11 @@ class SyntheticProgram:
     broadcasts: int
     """The number of broadcasts of PE 0's first SEB, which start the SEBs of iteration 0."""
     rows: Table
-    """What the SEBs do, with the fields of `ROW`."""
+    """What the SEB of each slot does, then the extra SEB, and PE 0's first one; fields of `ROW`."""
     records: tuple[bytes, ...]
     """A SEB for each row, without the fields that differ from SEB to SEB."""
     starters: Ints
-    """The starting messages: slot, index in it, number; shape (started, 3)."""
+    """The starting messages: slot, index in its SEB, number; shape (started, 3)."""
     kernels: Kernels
     """The bracketed events."""
 
@@ -95,7 +94,7 @@ class SyntheticProgram:
         return np.asarray(is_whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
 
     def regions(self, row: Ints, keys: Keys) -> Ints:
-        """Return the lengths of SEBs in ns before, in and after the bracket, shape (3, SEBs).
+        """Return the durations of SEBs before, in and after the bracket, in ns, shape (3, SEBs).
 
         Without a bracket the last two are 0.
         """
@@ -125,7 +124,7 @@ class SyntheticProgram:
         return np.asarray(self.start_ns(slot, iteration, keys) + offset)
 
     def neighbours(self, pe: Ints, direction: Ints, sign: int) -> Ints:
-        """Return the neighbours of PEs on the torus, or those opposite to them for `sign` −1."""
+        """Return the neighbours of PEs on the torus, in the opposite direction for `sign` −1."""
         node, worker = np.divmod(pe, self.workers)
         step = np.where(direction % 2 == 0, sign, -sign)
         there, stride = np.zeros_like(pe), 1
@@ -142,7 +141,7 @@ class SyntheticProgram:
         return np.where(same, 0, _LATENCY_NS + _LATENCY_STEP_NS * direction)
 
     def numbers(self, pe: Ints, iteration: Ints, send: Ints) -> Ints:
-        """Return the numbers of messages to neighbours; PE 0 has sent its broadcasts before."""
+        """Return the numbers of messages to neighbours; on PE 0 they follow its broadcasts."""
         return np.where(pe == 0, self.broadcasts, 0) + iteration * self.sends + send
 
 
@@ -181,15 +180,16 @@ EVENTS: Final[dict[str, tuple[int, list[tuple[int, int, int, int]]]]] = {
     ),
     "calc_self": (650_000, [(16, 112, 60_000, 250), (0, 9, 300_000, 0)]),
 }
-"""Kernels by name: what each costs in any case, and for each parameter the lowest integer, the
-number of integers, and the costs of itself and of its square; costs are in picoseconds."""
+"""Kernels by name: the constant cost, and for each parameter the lowest value, the number of
+values, and the costs per unit of the parameter and of its square; costs are in picoseconds."""
 
 
 @dataclass(frozen=True)
 class Kernels:
     """Kernels as arrays, whose true durations are polynomials in their parameters.
 
-    All have the shape (kernels, most parameters); those that a kernel lacks cost nothing.
+    `low` to `square` have the shape (kernels, most parameters); parameters that a kernel lacks cost
+    nothing.
     """
 
     names: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Synthetic log sets of any size, which resemble real ones and violate no rule of `check`.
 
-`program` determines what the SEBs do and when. Their bytes are copies of the SEBs of rows, with the
-other fields put in; times become seconds here.
+`program` determines what the SEBs do and when. The bytes of a SEB are a copy of the record of its
+row, with the fields put in that differ from SEB to SEB; times become seconds here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Synthesis(Readable):
     bytes: int
     """The total size of the timeline files."""
     seconds: float
-    """The time that it took."""
+    """The time that the synthesis took."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
@@ -88,7 +88,7 @@ def synthesise(options: SynthCommand) -> Synthesis:
         batches = BatchWriter(program, lay)
         write = partial(_write_file, draft, batches, summary, count(1))
         files = options.timeline_files
-        threads, context = min(files, cores()), copy_context()  # the listener to progress
+        threads, context = min(files, cores()), copy_context()  # with the listener to progress
         writing = (partial(context.copy().run, write, index) for index in range(files))
         parts = list(in_threads(operator.call, writing, threads))
     sebs, messages, records, size = map(sum, zip(*parts, strict=True))
@@ -156,7 +156,7 @@ def _write_file(
 
 
 BATCH_SEBS = 16_384
-"""About as many SEBs are made at a time."""
+"""About this many SEBs are made at a time."""
 
 _NS_PER_S = 1e9
 
@@ -258,10 +258,10 @@ class BatchWriter:
         return Batch(data, begins, lines, len(at), messages, int((rows["event"] >= 0).sum()))
 
     def _copies(self, sebs: _Sebs, unused: Ints) -> tuple[bytearray, Ints, Ints]:
-        """Return the SEBs of the rows, where each begins, and where its dependencies end.
+        """Return copies of the rows' SEBs, where each begins, and where its dependencies end.
 
-        `unused` forward dependencies at the end of a SEB are left out. Before its first SEB is the
-        number of SEBs of a PE.
+        `unused` forward dependencies at the end of a SEB are left out. The SEB count of a PE
+        precedes its first SEB.
         """
         records = self.program.records
         parts = [records[row] for row in sebs.row.tolist()]
@@ -276,7 +276,7 @@ class BatchWriter:
         return bytearray().join(parts), ends - sizes, ends
 
     def _put_starters(self, heads: Records, sebs: _Sebs, rows: Table, start: Ints) -> None:
-        """Put in the starting messages and receive times; a SEB that depends has its chain's."""
+        """Put in starting messages and receive times; SEBs with dependencies have their chain's."""
         first = sebs.position == 0
         root = ~first & (rows["root"] == 1)
         started = np.flatnonzero(~first & ~root & (rows["started"] >= 0))
@@ -345,7 +345,7 @@ class BatchWriter:
     def _put_event_times(
         self, buffer: Bytes, at: Ints, rows: Table, regions: Ints, start: Ints
     ) -> None:
-        """Put in the times of events: the bounds of the bracket, or half-way through."""
+        """Put in the times of log events: the bounds of the bracket, or the middle of the SEB."""
         begin, middle, _ = regions
         half = np.where(rows["event"] >= 0, begin, begin // 2)
         kind = np.dtype([("time", self.layout.event["r_time"])])
@@ -357,7 +357,7 @@ class BatchWriter:
     def _put_dependencies(
         self, buffer: Bytes, ends: Ints, index: Ints, backward: Ints, forward: Ints
     ) -> None:
-        """Put in the lists at the ends of SEBs: of those before, then of those that follow."""
+        """Put in the lists at the ends of SEBs: backward, then forward dependencies."""
         kind = np.dtype([("other", self.layout.count)])
         begin = ends - COUNT_BYTES * (forward + 1)
         _places(buffer, kind, begin).put("other", forward)
@@ -388,5 +388,5 @@ class BatchWriter:
 
 
 def _places(buffer: Bytes, dtype: np.dtype[Any], at: Ints) -> Records:
-    """Return records of one kind in a buffer, whose fields are put in."""
+    """Return records of one kind in a buffer, to put fields in."""
     return Records(buffer, dtype, dtype, at, at)
