@@ -23,7 +23,7 @@ from rewritelog.timings.samples import Timings, files_of
 
 
 def columns_text() -> str:
-    """Return what the columns of the table are."""
+    """Return an explanation of the table's columns."""
     return f"Of lines held out; {errors_text()}; no answer: share of lines without a prediction."
 
 
@@ -33,7 +33,7 @@ class ModelResult:
 
     model: str
     overall: Score
-    """The errors over all held-out lines; errors of sums are means of magnitudes over repeats."""
+    """The errors over all held-out lines; errors of sums are mean magnitudes over the repeats."""
     events: tuple[tuple[str, Score], ...]
     fits: int
     failed_fits: int
@@ -97,7 +97,7 @@ class CompareReport(Readable):
 
     @property
     def method(self) -> str:
-        """The method of the comparison."""
+        """How lines were held out, as text."""
         request = self.request
         repeats = "" if request.repeats == 1 else f" × {request.repeats}"
         how = count_text(self.folds, "fold")
@@ -198,10 +198,10 @@ def _models(request: CompareCommand) -> dict[str, Model[Any]]:
 
 @dataclass(frozen=True)
 class Split:
-    """A division of the lines into those of a fit and those it is tried on."""
+    """A division of the lines into samples for a fit, and held-out lines to test it on."""
 
     left_out: tuple[Flags, ...]
-    """A mask for each event, in their order."""
+    """A mask of the held-out lines for each event, in the order of the timings."""
 
     def fitted_to(self, timings: Sequence[EventTimings]) -> list[EventTimings]:
         """Return the samples for the fit, without events that have none left."""
@@ -223,7 +223,7 @@ def folds(timings: Sequence[EventTimings], count: int, seed: int) -> Iterator[Sp
 def fraction(timings: Sequence[EventTimings], share: float, seed: int) -> Split:
     """Return a split with a random share of each event's lines in the fit.
 
-    That is at least one, and not all of several.
+    At least one line is in the fit and, of several lines, not all.
     """
     ranks = _ranks(timings, seed)
     fitted = (min(max(1, round(share * len(rank))), max(1, len(rank) - 1)) for rank in ranks)
@@ -280,7 +280,7 @@ def _cross_validate_model(
 def _predicted(
     fitted: Fitted | None, timings: Sequence[EventTimings], split: Split
 ) -> Iterator[tuple[str, PredictedLines]]:
-    """Yield the lines that a split leaves out by event, with their times; NaN without a fit."""
+    """Yield each event's held-out lines with their predictions, which are NaN without a fit."""
     events = set[str]()
     for samples, left_out in zip(timings, split.left_out, strict=True):
         is_first = samples.event not in events and bool(left_out[:1].any())

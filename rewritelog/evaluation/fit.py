@@ -31,7 +31,7 @@ class FitReport(Readable):
 
     @property
     def more(self) -> str:
-        """What the whole report has besides."""
+        """What `details` has, in a few words."""
         of_one = "" if self.request.event else "; --event NAME: those of one event"
         return f"options and formulas{of_one}"
 

@@ -1,6 +1,6 @@
 """The job of `predict`: predictions for text files, one line per record, or for one call.
 
-Also predictions for rows of parameters and timing lines, with all that other reports need of them.
+Also predictions for rows of parameters and for timing lines, and their errors, for other reports.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class Predictions:
     records: int = 0
     """The number of records so far."""
     predicted: int = 0
-    """The number of those that the model has a prediction for."""
+    """The number of records so far that have a prediction."""
     is_read: bool = False
     """Whether all files have been read."""
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
-        """Yield them as CSV or lines of JSON; nothing if there is a file, which has them then.
+        """Yield the predictions as CSV or lines of JSON, or write them to the file if there is one.
 
         Raise a `RewriteLogError` for a file that cannot be read, and `TimingError` for a time in
         cycles without a clock.
@@ -97,7 +97,7 @@ class Predictions:
     def rows(self) -> PredictedRecords:
         """Return a dict for each record, with None for what is unknown.
 
-        If there is a file, it has them then.
+        If there is a file, the predictions are also written to it.
         """
         tables: Iterable[Iterable[dict[str, Any]]] = self._tables()
         if self.output is not None and not is_stdout(self.output):
@@ -119,7 +119,7 @@ class Predictions:
         return tuple(warnings)
 
     def _tables(self) -> Iterator[Iterator[dict[str, Any]]]:
-        """Yield the records of some lines at a time."""
+        """Yield the records of the files, some lines at a time."""
         for path in self.files:
             lines, stage = 0, f"predicting {printable(str(path))}"
             for _, table in self.malformed.scanned(path, strict=self.strict):
@@ -163,7 +163,7 @@ class Predictions:
 def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     """Return the predictions for files, or for a call: an event of the model, and its parameters.
 
-    Raise `MissingFileError` for what is neither, and as `predict_call` and `to_inputs` do.
+    Raise `MissingFileError` for a name of neither, and as `predict_call` and `to_inputs` do.
     """
     fitted, question = command.model, command.files
     words = [question] if isinstance(question, str | PathLike) else units.items_of(question) or []
@@ -277,7 +277,7 @@ class CallPrediction(Readable):
         return f"{call}: {time_text(self.predicted_s)}{within}; {self.determined_by}"
 
     def rows(self) -> PredictedRecords:
-        """Return the prediction as the only one."""
+        """Return the prediction as the only record."""
         return PredictedRecords(self.text(), iter([self.to_json()]), self)
 
     def pieces(self, *, as_json: bool) -> Iterator[str]:
@@ -409,8 +409,8 @@ class Score:
     negative: int
     """The number of lines with a negative prediction, which counts as 0."""
     coverage: float | None
-    """The share of times within their 90 % intervals, which a negative prediction has none of;
-    None for a model without intervals."""
+    """The share of times within their 90 % intervals; a negative prediction has no interval, and
+    its time counts as outside. None for a model without intervals."""
 
     def cells(self, sign: str = "+") -> dict[str, str]:
         """Return the errors as the cells of a table's row, by their heads; see `errors_text`."""
@@ -428,7 +428,7 @@ class Score:
 
 
 def errors_text() -> str:
-    """Return what these errors are."""
+    """Return an explanation of the errors in a table."""
     return (
         "mean, median: relative errors of single calls; sum: that of the total, predicted as by "
         f"rewrite {spelled('total', 'measured')}; later: without each event's first line, which is "
@@ -442,12 +442,12 @@ class PredictedLines:
 
     measured_s: Floats
     first: Flags
-    """True for the first line of an event that has a slow first call."""
+    """True for the first line of an event whose first call may be slow."""
     rows: PredictedRows
 
     @classmethod
     def of(cls, fitted: Fitted | None, samples: EventTimings, *, is_first: bool) -> PredictedLines:
-        """Return an event's lines; `is_first`: the first one is the event's first."""
+        """Return lines of an event; `is_first` says whether they begin with its first one."""
         first = np.zeros(len(samples.seconds), dtype=np.bool_)
         first[:1] = is_first and is_measured(samples.event)
         rows = PredictedRows.of(fitted, samples.event, samples.params)

@@ -150,8 +150,8 @@ def to_point(variables: Any, what: str) -> dict[str, float]:
 def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     """Return P and the other variables in the order of a fit's parameters.
 
-    Without names of these, the variables are sorted by name, as in the lines of a study. Raise
-    `UsageError` for others than those of the fit.
+    If the fit has no names, the variables are sorted by name, as in the lines of a study. Raise
+    `UsageError` if the variables are not those of the fit.
     """
     if fit.names and "_" not in fit.names:
         names = fit.names
@@ -173,8 +173,8 @@ def _point(model: str, fit: EventFit, values: Mapping[str, float]) -> tuple[tupl
 def predict_run(command: PredictRunCommand) -> RunPrediction:
     """Predict a run as the sum of all categories of lost cycles that a model was fitted to.
 
-    Raise `UsageError` if P is no number of PEs, or for other variables than those of the fit, and
-    `ModelError` if it is of no lost cycles, or predicts no time.
+    Raise `UsageError` if P is not a number of PEs, or the variables are not those of the fit, and
+    `ModelError` if the model has no lost cycles, or its prediction is not finite.
     """
     fitted, values = command.model, command.at
     pes = values.get(PES, 0.0)
@@ -195,7 +195,7 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
         categories.append(CategoryTotal(name, seconds, low, high, is_outside))
     run = RunPrediction(model, points[0], tuple(categories))
-    if math.isinf(run.total_s):  # which a sum with NaN is, too
+    if math.isinf(run.total_s):  # also if a category is NaN
         no_time = (
             "a category has no prediction, or the predicted time exceeds the range of a double"
         )

@@ -155,9 +155,9 @@ def verify_lines(command: VerifyCommand) -> VerifyReport:
 def verify(
     fitted: Fitted, read: Timings, names: ParamNames | None = None, *, worst: int = 10
 ) -> VerifyReport:
-    """Compare a fitted model with timing lines or samples; show `worst` of the worst ones.
+    """Compare a fitted model with timing lines or samples; list the `worst` lines by their errors.
 
-    Of equal lines the first one is shown.
+    Of equal lines only the first one is listed.
     """
     fitted = fitted.named(names)
     read = in_order_of(usable(read), fitted)
