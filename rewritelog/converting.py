@@ -58,7 +58,7 @@ class LostField(NamedTuple):
 
 
 def lost_fields(source: Layout, target: Layout) -> list[LostField]:
-    """Return what the target layout lacks, in SEBs first."""
+    """Return the fields that the target layout lacks, those of SEBs first."""
     lost = []
     for record in _KINDS:
         had, has = getattr(source, record), getattr(target, record)
@@ -79,7 +79,7 @@ class Loss:
     records: str
     """The kind of the records: `SEBs` or `messages`."""
     pe: int
-    """The PE of the first of them, and `seb` its SEB."""
+    """The PE of the first such record, and `seb` its SEB."""
     seb: int
 
     def __add__(self, other: Loss) -> Loss:
@@ -115,7 +115,7 @@ def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> Iterator[tuple[
 
 
 def _shifts(block: BlockRecords, target: Layout) -> Ints:
-    """Return by how much each SEB, and then the end, moves in the target layout."""
+    """Return by how many bytes each SEB, and then the block's end, moves in the target layout."""
     source = block.loaded.layout
     longer = target.seb.itemsize - source.seb.itemsize
     longer_messages = target.message.itemsize - source.message.itemsize
@@ -163,7 +163,7 @@ def _copy_lists(block: BlockRecords, data: Bytes, to: Ints, target: Layout) -> N
 
 
 def _write(records: Records, data: Bytes, at: Ints, dtype: np.dtype[Any]) -> None:
-    """Write records to other places with the fields of a dtype."""
+    """Write records to the offsets `at` of `data`, with the fields of a dtype."""
     written = replace(records, buffer=data, dtype=dtype, at=at)
     for name in dtype.names or ():
         kind = dtype[name]
@@ -178,7 +178,7 @@ def _put(data: Bytes, at: Ints, values: Table | Ints, kind: np.dtype[Any]) -> No
 
 
 _COPIED = ("param.*", PROVENANCE_NAME, *COMPANIONS)
-"""The files that belong to a log set and know nothing of its format."""
+"""The files of a log set that do not depend on its format."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,7 +252,7 @@ def convert(request: ConvertCommand) -> Conversion:
 def _sizes(logs: LogSet, target: Layout) -> tuple[list[Ints], tuple[Loss, ...]]:
     """Return the size that each timeline of each file will have, and what will be lost.
 
-    Both need a pass over the logs, unless records keep their sizes.
+    Both need a pass over the logs, unless records keep their sizes and fields.
     """
     source = logs.layout
     lost = lost_fields(source, target)
@@ -275,7 +275,7 @@ def _measured(
 ) -> tuple[Block, Ints, list[tuple[LostField, Loss]]]:
     """Return a block, the size of each of its timelines in the target layout, and its losses."""
     losses, sizes = list[tuple[LostField, Loss]](), np.zeros(1, dtype=np.int64)
-    for loaded in parts:  # several are of one timeline
+    for loaded in parts:  # several parts belong to one timeline
         block, pieces = records_of(loaded), loaded.pieces
         bounds = _shifts(block, target)[np.concatenate([[0], np.cumsum(block.pieces.counts)])]
         counts = COUNT_BYTES * (pieces.firsts == 0)
@@ -293,7 +293,7 @@ def _converted(
 ) -> Ints:
     """Convert a block; return the numbers of its SEBs and messages.
 
-    `borders` are where the timelines of each file begin and end in the converted one.
+    `borders` has the offsets at which timelines begin and end in each converted file.
     """
     file, first = logs.files[block.file], block.first_timeline
     at, end = (int(borders[block.file][k]) for k in (first, first + block.timelines))

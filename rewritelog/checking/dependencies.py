@@ -17,7 +17,7 @@ MOST_SUMS = 1 << 20
 
 
 def cycles(waits: Ints, others: Ints, total: int) -> tuple[Ints, Ints]:
-    """Return the component of each of `total` items, and the first item of each cyclic one."""
+    """Return the strongly connected component of each item, and the first item of each cycle."""
     if (others < waits).all():
         return np.arange(total), np.zeros(0, dtype=np.int64)
     from scipy.sparse import coo_array  # noqa: PLC0415 - slow to import, and seldom needed
@@ -126,9 +126,9 @@ def _pairs(block: CheckedBlock, dependencies: Records) -> tuple[Ints, Ints]:
 
 
 class _Sums:
-    """Sums of the hashes of forward minus backward dependencies, 0 where these agree.
+    """Sums of the hashes of forward minus backward dependencies, 0 where both lists agree.
 
-    There is one for each SEB that others depend on, or in long timelines for 2^shift adjacent ones.
+    Each SEB that others depend on has a sum; in long timelines 2^shift adjacent SEBs share one.
     """
 
     def __init__(self, totals: Ints, key: int) -> None:
@@ -144,7 +144,7 @@ class _Sums:
         how.at(self._sums, self._begins[piece] + (before >> self.shift), mix(pairs + self._key))
 
     def wrong(self, ended: Flags) -> tuple[Ints, Ints]:
-        """Return piece and first SEB of each sum that is not 0, of pieces that have ended."""
+        """Return the piece and first SEB of each sum that is not 0, in pieces that have ended."""
         entries = np.flatnonzero(self._sums)
         piece = np.searchsorted(self._begins, entries, side="right") - 1
         entries, piece = entries[ended[piece]], piece[ended[piece]]

@@ -40,7 +40,7 @@ class Finding:
         return printable(f"{location}: {self.message}" if location else self.message)
 
     def to_json(self, ranks: Mapping[Path | None, int] | None) -> dict[str, Any]:
-        """Return the finding as a JSON object, with a node of traces, and its rank by the file."""
+        """Return the finding as a JSON object; `ranks` has the ranks of files, None for logs."""
         at = self.location
         where = {"pe": at.pe, "seb": at.seb}
         if ranks is not None:
@@ -83,7 +83,7 @@ class Findings:
             self.add(first[0].rule, findings, count)
 
     def add_unreadable(self, path: Path, error: RewriteLogError) -> None:
-        """Add that a file cannot be read."""
+        """Add the finding that a file cannot be read."""
         self.whole = False
         if isinstance(error, DamagedLogError):
             self.add_faults([error])
@@ -149,10 +149,10 @@ class CheckedBlock:
     def where(
         self, kind: str, broken: Flags, says: Callable[[int], str], at: Ints | None = None
     ) -> Violations:
-        """Return the violations by records of a kind, `sebs` or a list of theirs.
+        """Return the violations by records of a kind: `sebs`, or the name of a list of SEBs.
 
-        `broken` has one element for each record; `says` returns the message for one. `at` has the
-        offset of each in the buffer, if that is not the record's.
+        `broken` has one element for each record; `says` returns the message for a record. `at` has
+        the offset of each finding in the buffer, by default the record's.
         """
         records = getattr(self.records, kind)
         which = np.flatnonzero(broken)
@@ -174,7 +174,7 @@ class CheckedBlock:
 
 
 def names_message(block: BlockRecords, pes: int) -> Flags:
-    """Return whether each SEB names a message that starts it, of one of the PEs."""
+    """Return whether each SEB names a starting message, from a PE that exists."""
     source = block.sebs["src_pe"]
     return np.asarray((block.sebs["msg_id"] >= 0) & (source >= 0) & (source < pes))
 
@@ -195,8 +195,8 @@ Find: TypeAlias = Callable[[CheckedBlock], Iterator[Violations]]
 class Rule:
     """A rule of the format, or of the programs that read it.
 
-    As the decorator of a function, it becomes a rule whose violations that function finds; the
-    others are found by those who read the files.
+    As the decorator of a function, it becomes a rule whose violations that function finds. The
+    readers of files find the violations of rules without a function.
     """
 
     name: str
@@ -212,7 +212,7 @@ class Rule:
         return replace(self, find=find)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickled rule holds: of reports, whose rules are only described."""
+        """Return a pickled rule's content, without the function: a report only describes rules."""
         return {**self.__dict__, "find": None}
 
     def text(self) -> str:
@@ -313,7 +313,7 @@ class CheckReport(Readable):
         return "\n".join([*lines, self._end()])
 
     def top_lines(self) -> list[str]:
-        """Return the last line of the text, the answer, which its `repr` has."""
+        """Return the last line of the text, the answer, for the `repr`."""
         return [self._end()]
 
     def _head(self) -> str:

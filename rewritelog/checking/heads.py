@@ -93,9 +93,9 @@ def _samples(files: Sequence[TimelineFile]) -> Iterator[tuple[ByteOrder, Ints, B
 
 
 def _fit(samples: Sequence[tuple[ByteOrder, Ints, Bytes]], version: int) -> tuple[int, int]:
-    """Return how many timelines can be read completely in a version, and how many SEBs of all.
+    """Return how many timelines can be read completely in a version, and how many SEBs in total.
 
-    The SEBs of a timeline have to have the right seqno. The last timeline of a sample may be cut.
+    Only SEBs with the right seqno count. The last timeline of a sample may be cut.
     """
     exact = total = 0
     for order, whole_borders, window in samples:
@@ -127,8 +127,8 @@ def read_heads(folder: Path, findings: Findings) -> tuple[Summary, tuple[Timelin
     """Read and check the summary and the heads of all timeline files.
 
     Return the summary, with a consistent number of PEs and the likely log version, and the files
-    that can be read; None if the summary cannot be used. Findings are whole if the beginnings of
-    all timelines are known.
+    that can be read; None if the summary cannot be used. `findings.whole` then says whether the
+    beginnings of all timelines are known.
     """
     path = folder / SUMMARY_NAME
     summary = _read_summary(path, findings)

@@ -38,9 +38,9 @@ _BYTES_A_FLAG = 32
 
 
 def _no_flags(size_bytes: int) -> Flags:
-    """Return as many flags as files of this size may contain messages, up to a limit.
+    """Return unset flags, as many as files of this size may contain messages, up to a limit.
 
-    A row says which messages are sent, and one which SEBs await; none is set.
+    Row 0 is for the messages that are sent, and row 1 for those that SEBs await.
     """
     fitting = 1 << (size_bytes // _BYTES_A_FLAG).bit_length()
     return np.zeros((2, min(max(_FEWEST_FLAGS, fitting), _MOST_FLAGS)), dtype=np.bool_)
@@ -60,7 +60,7 @@ class CheckPass(Gathered[Block, Findings]):
     flags: Flags
     """The flags of messages, which threads may set concurrently."""
     never_sent: Ints | None = None
-    """The flags that a first pass has found; the second one checks `not-sent` alone."""
+    """The flags of awaited, unsent messages for a second pass, which checks `not-sent` alone."""
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks of all files."""
@@ -92,7 +92,7 @@ class CheckPass(Gathered[Block, Findings]):
     def _note_messages(self, block: BlockRecords) -> Flags | None:
         """Set the flags of messages that are sent, and of those that SEBs await.
 
-        In a second pass, return which SEBs await one that is never sent.
+        In a second pass, return which SEBs await a message that is never sent.
         """
         source, number = block.sebs["src_pe"], block.sebs["msg_id"]
         named = names_message(block, self.summary.total_pes)
@@ -106,12 +106,12 @@ class CheckPass(Gathered[Block, Findings]):
         return None
 
     def _flags_of(self, pe: Ints, number: Ints) -> Ints:
-        """Return the index of the flag of each message, given the sender and its number for it."""
+        """Return the index of each message's flag, given its sender and its number there."""
         messages = pe.astype(np.uint64) << np.uint64(32) | number.astype(np.uint64)
         return (mix(messages) & np.uint64(self.flags.shape[1] - 1)).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is set, which stays in each process until it is gathered."""
+        """Leave out which flags are set: that stays in each process until it is gathered."""
         return {**vars(self), "flags": self.flags.shape}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

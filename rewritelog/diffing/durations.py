@@ -24,7 +24,7 @@ RATIO_ERROR = 2.0 ** (0.5 / BINS_AN_OCTAVE) - 1.0
 """The largest relative error of the median; the lowest and the highest ratio are exact."""
 
 MOST_ROWS = 1024
-"""The most names, and events, with their own rows, which bounds the memory for a log with many."""
+"""The most names, and the most events, with rows of their own, to bound the memory."""
 
 NO_RECORD = ""
 """The event name of brackets without a param record."""
@@ -88,7 +88,7 @@ def add_rows(rows: Rows, others: Rows) -> None:
 
 @dataclass(frozen=True)
 class Timed:
-    """The durations of one side, NaN for none, and the number of each one's name."""
+    """The durations of one side, NaN for none, each with the number of its name."""
 
     name: Ints
     seconds: Floats
@@ -115,8 +115,8 @@ def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int],
     """Return the durations of the brackets of SEBs that both sides have, by event.
 
     A SEB without brackets but with a single record is a bracket as a whole. The second result is
-    the number of SEBs of each side whose marks do not pair up, the third that of SEBs with
-    other brackets: in number, or of other events.
+    the number of SEBs of each side whose marks do not pair up, the third the number of SEBs whose
+    brackets differ in number or event.
     """
     seconds, brackets = zip(*((side.seconds, side.brackets) for side in common), strict=True)
     are_timed = ~np.isnan(seconds[0]) & ~np.isnan(seconds[1])
@@ -147,7 +147,7 @@ def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int],
 def _events(
     side: BlockRecords, records: ParamRecords, event: Ints, usable: Flags
 ) -> tuple[Ints, Ints]:
-    """Return the event of each bracket, 0 without a record, and of each SEB as a whole, or −1."""
+    """Return each bracket's event, 0 without a record, and each SEB's if bracketed whole, or −1."""
     paired = Paired.of(side, records, usable)
     is_whole_seb, of_brackets = paired.bracket < 0, np.zeros(len(side.brackets), dtype=np.int64)
     of_brackets[paired.bracket[~is_whole_seb]] = event[paired.record[~is_whole_seb]]
@@ -157,9 +157,9 @@ def _events(
 
 
 def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]) -> Rows:
-    """Return the used rows by name: of what is on each side, and of what both sides have.
+    """Return rows by name: the counts and sums of each side, and the ratios of the pairs.
 
-    Names beyond the first `MOST_ROWS` share a row.
+    Names that do not occur have no row; names beyond the first `MOST_ROWS` share one.
     """
     labels: list[str | None] = [*names[:MOST_ROWS], None]
     counts, sums = [], np.zeros((2, len(labels), 2))

@@ -56,7 +56,7 @@ class FirstDifference(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """In how many records a field differs; a list or text counts once per SEB or log event."""
+    """The number of records where a field differs; a list or text counts once per SEB or event."""
 
     of: str
     """The records with the field, as `Totals.common` names them."""
@@ -105,7 +105,7 @@ MEANINGLESS = {
     "name": "bytes after the name's NUL",
     "mpi_size": "mpiSize without an MPI operation",
 }
-"""What a difference of a field counts as where it has no meaning, if both sides have the field."""
+"""The labels of differences in fields where they have no meaning, if both sides have the field."""
 
 _NO_ROWS = np.zeros(0, dtype=np.int64)
 _MOST_SHOWN = 1000
@@ -196,7 +196,7 @@ class _Pair:
         of: str = "SEBs",
         kind: FieldKind = FieldKind.CONTENT,
     ) -> None:
-        """Note the rows in which a field of records of A differs; `text` is the value of a side."""
+        """Note the rows of A's records where a field differs; `text` returns a side's value."""
         first = None
         for row in rows[:1].tolist():
             seb = int(records.seb[row])
@@ -211,7 +211,7 @@ class _Pair:
         return self.a.walked[name], self.b.walked[name]
 
     def paired(self, name: str) -> tuple[Records, Records]:
-        """Return the records that the lists `name` of both sides have, the first of each SEB."""
+        """Return the records of the lists `name` that both sides have: the first of each SEB."""
         old, new = getattr(self.a, name), getattr(self.b, name)
         counts = self.counts(name)
         if np.array_equal(*counts):
@@ -223,7 +223,7 @@ class _Pair:
     def compare_fields(
         self, record: Record, sides: tuple[Records, Records], prefix: str, of: str
     ) -> dict[str, Ints]:
-        """Compare all declared fields; return the rows where each in `MEANINGLESS` has none."""
+        """Compare all declared fields; return the rows of differences without meaning, by field."""
         idle, (a, b), unlike = {}, sides, _fields_unlike(*sides)
         for name, label in format_names(record).items():
             if not (has(a, name) or has(b, name)):
@@ -286,7 +286,7 @@ class _Pair:
 
 
 def _has_no_meaning(a: Records, b: Records, name: str, rows: Ints) -> Flags:
-    """Return where names agree up to a NUL, and where neither side has an MPI operation."""
+    """Return which rows differ only after a name's NUL, or in sizes without an MPI operation."""
     if name == "name":
         old, new = (names_of(side.take(rows).raw("name")) for side in (a, b))
         return np.asarray(old == new)

@@ -67,7 +67,7 @@ class Comparison(Readable):
     machine: tuple[HeadDifference, ...] = ()
     """Differences of the machine, or of what comes before the nodes of a rank."""
     without_params: SideName | None = None
-    """The side that has no param files, if the other has: its events have the names there."""
+    """The side that has no param files, if the other has some, which then name its events."""
 
     @property
     def counted(self) -> dict[str, str]:
@@ -88,7 +88,7 @@ class Comparison(Readable):
 
     @property
     def times_alone(self) -> bool:
-        """Whether at most times differ."""
+        """Whether nothing but times differs."""
         kinds = {change.kind for change in self.fields.values()}
         return self.structure_same and not self.representation and kinds <= {FieldKind.TIME}
 
@@ -259,9 +259,9 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
 
 
 def _shown_values(kind: FieldKind, example: FirstDifference) -> tuple[str, ...]:
-    """Return both values; of times as many digits, at least four, as distinguish them.
+    """Return both values; times have as many digits as distinguish them, and at least four.
 
-    Values that are no times are left as they are.
+    Other values are left as they are.
     """
     values = example.a, example.b
     if kind is not FieldKind.TIME:

@@ -44,7 +44,7 @@ class Pair:
     """A run of timelines of both sides."""
 
     blocks: dict[int, Block]
-    """That of A under 0, that of B under 1; none of a side without these PEs."""
+    """The block of A under 0, the block of B under 1; a side without these PEs has none."""
 
     @property
     def size_bytes(self) -> int:
@@ -55,7 +55,7 @@ class Pair:
 def plan_pairs(a: LogSet, b: LogSet) -> Iterator[Pair]:
     """Yield pairs of all timelines, those that only B has last; nothing is read.
 
-    A pair is contiguous in a file of each side, and at most one of A's blocks on both.
+    A pair is contiguous in a file of each side, and on each side no larger than the blocks of A.
     """
     known = a.summary.total_pes
     of_b_alone = (file.pes[file.pes >= known] for file in b.files)
@@ -128,7 +128,7 @@ def _parts(sides: dict[int, LongTimeline]) -> Iterator[dict[int, LoadedBlock]]:
 def _both(
     loaded: dict[int, LoadedBlock], layouts: tuple[Layout, Layout]
 ) -> tuple[LoadedBlock, LoadedBlock]:
-    """Return the sides that are there, and for a missing one the same pieces without SEBs."""
+    """Return both sides; one that is missing has the pieces of the other, without SEBs."""
     present = next(iter(loaded.values()))
     none = np.zeros(len(present.pes), dtype=np.int64)
     pieces = present.pieces._replace(starts=none, ends=none, counts=none)
@@ -141,10 +141,10 @@ def _both(
 
 
 def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison:
-    """Compare two log sets by meaning; `params` is the folder of param files with events' names.
+    """Compare two log sets by meaning; `params` is the folder of param files that name events.
 
-    By default each side has its own, and one without any those of the other. Memory is needed for
-    two blocks per thread, whatever the size of the logs. Raise `DamagedLogError` if a side is
+    By default each side has its own, and one without any takes those of the other. Memory is needed
+    for two blocks per thread, whatever the size of the logs. Raise `DamagedLogError` if a side is
     damaged, and `RewriteLogError` if a file cannot be read.
     """
     folders, without_params = _params(a, b, params)
@@ -161,7 +161,7 @@ def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison
 def _params(
     a: LogSet, b: LogSet, params: Path | None
 ) -> tuple[tuple[ParamFolder, ParamFolder], SideName | None]:
-    """Return what names the events of each side, and the side that has none, if one has."""
+    """Return the params for each side, and the side without params of its own, if only one."""
     folders = [params or logs.folder for logs in (a, b)]
     listed = {folder: list_params(folder) for folder in folders}
     of_a, of_b = (listed[folder] for folder in folders)
@@ -171,7 +171,7 @@ def _params(
 
 
 def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the emulated machine, and how it is written: sizes without effect too."""
+    """Return facts of the emulated machine, and of its representation, even ones without effect."""
     summary = vars(logs.summary)
     machine = {n: str(summary[k]) for k, n in format_names("summary").items() if k in summary}
     facts = {

@@ -56,7 +56,7 @@ def compare_traces(a: Traces, b: Traces) -> Comparison:
 def _compare_units(
     a: Traces, b: Traces, units_of_b: dict[int, Unit], unit: Unit
 ) -> tuple[Totals, list[HeadDifference]]:
-    """Return the differences of the nodes of a rank, and of what comes before these."""
+    """Return the differences of the nodes of a rank, and of what comes before the nodes."""
     heads: tuple[list[bytes], list[bytes]] = [], []
     parts = zip_longest(_kept(a, unit, heads[0]), _kept(b, units_of_b[unit.rank], heads[1]))
     totals = compare_parts(a, unit.rank, parts)
@@ -67,14 +67,14 @@ def _compare_units(
 
 
 def _kept(traces: Traces, unit: Unit, heads: list[bytes]) -> Iterator[Events]:
-    """Yield what is compared of the parts of a unit; note what comes before each."""
+    """Yield the compared columns of each part of a unit; add what precedes them to `heads`."""
     for part in traces.read(unit):
         heads.append(part.head.tobytes())
         yield part.only(COMPARED)
 
 
 def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | None]]) -> Totals:
-    """Compare the nodes of a rank, given in parts of both sides; of equal ids those in order.
+    """Compare the nodes of a rank, given in parts of both sides; equal ids are paired in order.
 
     Memory is needed for such parts, and for nodes that come later on the other side.
     """
@@ -123,7 +123,7 @@ def _paired(
             side.extend([] if part is None else [part])
         waiting = sum(len(events) for side in left for events in side)
         if not waiting or (pair and waiting < 2 * looked_at):
-            continue  # else the same ones would be looked at many times
+            continue  # else nodes without a partner so far would be looked at many times
         old, new = (joined(side) for side in left)
         if np.array_equal(old["id"], new["id"]):
             left[0][:], left[1][:] = [old.take(_NONE)], [new.take(_NONE)]
@@ -141,7 +141,7 @@ def _paired(
 
 
 def _note(totals: Totals, rank: int, name: str, numbers: Ints, texts: Iterable[str]) -> None:
-    """Note the numbers of the nodes that differ, and what the first one is on both sides."""
+    """Note the numbers of the nodes that differ; `texts` has both values of the first one."""
     kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
     of = f"nodes of {name[-1]}" if name.startswith("only in") else "SEBs"
     known = totals.compared.setdefault(name, Change(of, kind, 0, None))
