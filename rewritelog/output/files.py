@@ -202,7 +202,7 @@ def check_outputs(
 
 
 def check_page(path: Path) -> None:
-    """Raise `OutputError` if a page would replace a file that is none, such as a model file."""
+    """Raise `OutputError` if a page would replace another kind of file, such as a model file."""
     if not path.is_file():
         return
     try:
@@ -260,8 +260,8 @@ def _check_writable(path: Path) -> None:
 def check_can_make_files(folder: Path) -> None:
     """Raise `OSError` if nothing can be made in a folder.
 
-    Where the system has files without a name, one is tried, of which nothing is left whenever a
-    signal comes.
+    Where the system has files without a name, one is made, so that a signal at any moment leaves
+    nothing behind.
     """
     if sys.platform == "linux":
         try:
@@ -310,8 +310,8 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool
 
     Data in pieces are written as they come; an error that they raise leaves the file as it was.
 
-    What is at `path` may be a link to any of these; unless `through_links`, it is itself replaced.
-    Raise `OutputError` if the file cannot be written.
+    A link at `path` is followed; unless `through_links`, it is itself replaced. Raise `OutputError`
+    if the file cannot be written.
     """
     pieces = [data] if isinstance(data, bytes) else data
     try:
@@ -333,14 +333,14 @@ def write_file(path: Path, data: bytes | Iterable[bytes], *, through_links: bool
                 stream.writelines(pieces)
         else:
             _replace(Path(os.path.realpath(path)), pieces)
-    except RewriteLogError:  # of what makes the pieces
+    except RewriteLogError:  # raised by what makes the pieces
         raise
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
-    """Replace a file by one of its mode, or create it; a link at this very path is replaced."""
+    """Replace a file by one with its mode, or create it; a link at `target` is itself replaced."""
     _check_mode(target)
     draft, mode = name_beside(target, f"-{secrets.token_hex(4)}"), _mode_of(target)
     try:
@@ -358,7 +358,7 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Return the permissions of a file, None if there is no file at this very path."""
+    """Return the permissions of a regular file; None for anything else, links included."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -385,7 +385,7 @@ def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMP
 
 
 def copy_own_files(logs: LogSet, paths: Iterable[Path], target: Path) -> None:
-    """Copy files, but no links that lead out of their folder and those of the logs.
+    """Copy files, except links that lead out of both their own folder and those of the logs.
 
     Logs may come from untrusted sources, and a link among them may lead to a private file. Links
     that are not copied cause a warning.

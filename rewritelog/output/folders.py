@@ -7,9 +7,9 @@ While OUT is written, and after a run that was killed, these may exist beside it
 - `.OUT.rewritelog-TOKEN.old`: the previous OUT, during its replacement on systems that cannot
   exchange two folders atomically
 
-For the process that holds the lock, the others can only be the remains of a run that was killed.
-The system releases the lock of a process that ends, so a lock file that nobody has locked is what a
-killed run left. On a file system without locks, an existing file is left to the user.
+A process that gets the lock knows that the other two are the remains of a killed run. The system
+releases the lock of a process that ends, so a lock file that nobody has locked is such a remnant,
+too. On a file system without locks, an existing lock file is left to the user.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from rewritelog.stopping import raise_if_stopped, stopped
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 _STOP_S = 0.5
-"""The time that a run which a signal ends takes to remove its draft."""
+"""The time that a run takes to remove its draft when a signal ends it."""
 _FEW_FILES = 64
 _REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.Path(sys.argv[1]))"
 
@@ -55,8 +55,8 @@ _REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.
 def new_folder(out: Path, *, force: bool = False, flush: bool = True) -> Iterator[Path]:
     """Yield a temporary folder to write into; it becomes `out` if the block does not raise.
 
-    With `flush`, everything in it is on the disk before that. `check_new_folder` has compared `out`
-    with the inputs.
+    With `flush`, everything in it is on the disk before that. Call `check_new_folder` beforehand,
+    which compares `out` with the inputs.
 
     `out` has to be absent or empty. With `force` it may exist, and is removed after the new folder
     has replaced it; a failure to do so is an `OutputWarning`. If the block raises, `out` is not
@@ -107,7 +107,7 @@ def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) 
 
 @contextmanager
 def _parents(target: Path) -> Iterator[None]:
-    """Make the folders above an output that do not exist, and remove them if it fails."""
+    """Make the folders above an output that do not exist; remove them if the block raises."""
     missing = [folder for folder in target.parents if not folder.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -151,10 +151,10 @@ def _remove_old(folder: Path) -> None:
 
 
 def _discard(draft: Path) -> None:
-    """Remove the draft of a run that failed, but do not keep one waiting that a signal ends.
+    """Remove the draft of a run that failed; if a signal ends the run, do not keep it waiting.
 
-    What takes longer is left to a process that outlives the run; the next one that writes the
-    output would remove it, too.
+    The rest is then left to a process that outlives the run, and at worst to the next run that
+    writes the output.
     """
     if stopped() is not None and draft.is_dir():
         _unlink_files(draft, time.monotonic() + _STOP_S)
@@ -168,7 +168,7 @@ def _discard(draft: Path) -> None:
 
 
 def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
-    """Remove the files of a folder, several at a time, as far as that works until then."""
+    """Remove files of a folder, several at a time, until a moment of the monotonic clock."""
 
     def unlink(path: Path) -> None:
         with suppress(OSError):
@@ -218,7 +218,7 @@ def _is_linked_from(path: Path, folder: Path) -> bool:
 
 
 def _check_free(out: Path, target: Path, *, force: bool) -> None:
-    """Raise `OutputError` for what is no folder, is not empty, or must not be replaced."""
+    """Raise `OutputError` if `out` is not a folder, is not empty, or must not be replaced."""
     if not target.name:
         raise OutputError(f"{out}: cannot be the output folder")
     if (target.exists() or target.is_symlink()) and not target.is_dir():
@@ -238,7 +238,7 @@ def _not_empty_error(out: Path) -> OutputError:
 
 
 def _clear_up(target: Path) -> None:
-    """Remove the remains of killed runs; restore an old output that one had moved away."""
+    """Remove the remains of killed runs; restore an old output that such a run had moved away."""
     beside = re.escape(name_beside(target, "-").name)
     left = re.compile(beside + r"[0-9a-f]{8}(\.old)?")
     for path in target.parent.iterdir():
@@ -391,7 +391,7 @@ class OutputLock:
 
 
 def _check_lock_file(fd: int, out: Path, path: Path) -> None:
-    """Raise `OutputError` for a file that is no lock file, since it would be overwritten."""
+    """Raise `OutputError` for a file that is not a lock file, since it would be overwritten."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         problem = "is not a regular file"

@@ -44,7 +44,7 @@ class Patched:
     """What became of the SEBs and records of a block."""
 
     outcomes: Bytes
-    """The outcome of each SEB, as the core says it."""
+    """The outcome of each SEB, as a code of the core."""
     records: Table
     """The param records, as the core's struct `param_record`."""
     counts: Ints
@@ -57,7 +57,7 @@ def patch(
     """Rewrite the SEBs of a block that have a duration, and add their durations to any `sums`.
 
     `factors` has the dilation of each SEB; `sums` has the shape (pieces, DurationSum, 2). Raise
-    `DamagedLogError` for a damaged block, and for times that are no numbers or become too large.
+    `DamagedLogError` for a damaged block, and for times that are not numbers or become too large.
     """
     if sums is None:
         sums = no_sums(len(loaded.pes))
@@ -98,7 +98,7 @@ def no_sums(timelines: int) -> Floats:
 
 
 def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exact: Flags) -> Table:
-    """Return param records in the form that the core takes: `given_s` is NaN where it dilates."""
+    """Return param records as the core takes them; it dilates brackets whose `given_s` is NaN."""
     records = np.zeros(len(params), dtype=core.structs["param_record"])
     records["seb"] = loaded.pieces.rows(params.piece, params.seb)
     records["given_s"], records["exact"] = given_s, exact
@@ -138,9 +138,9 @@ class RewriteTask:
     def rewrite_loaded(
         self, loaded: LoadedBlock, predicted: Predicted, sums: Floats | None = None
     ) -> tuple[Patched, frozenset[str]]:
-        """Rewrite a loaded block or part in place; return the patterns of dilations that match too.
+        """Rewrite a loaded block or part in place; return also the matching dilation patterns.
 
-        Raise as `patch` does, which adds durations to any `sums`.
+        Durations are added to any `sums`. Raise as `patch` does.
         """
         count = int(loaded.pieces.counts.sum())
         factors, patterns = dilations_of(self.dilations, count, partial(_names, loaded))

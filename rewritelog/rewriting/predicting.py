@@ -1,4 +1,4 @@
-"""New durations: a model is read, fitted, and asked for each record; the rest is dilated."""
+"""New durations: a model is read or fitted, and predicts records; the rest is dilated."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _EVENTS_NAMED = 5
 """At most this many events are named in the warning of those that a model does not cover."""
 
 FLAGS = ("exact", "negative", "outside", "remote", "not_spread", "uncounted")
-"""What a record may be: an exact match; one for which the fit is negative; one with a parameter
-outside the range of the samples, or with all within it, but more leverage than any sample; not
-spread, since the model has no residuals for it; without counters, for a model of these."""
+"""The properties of records: an exact match; a negative fit; a parameter outside the range of the
+samples; parameters within all ranges, but with more leverage than any sample; no spread, since the
+model has no residuals for the record; no counters, for a model of counters."""
 
 
 def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
@@ -132,7 +132,7 @@ class Predicted:
 
     @property
     def known_seb(self) -> Ints:
-        """The SEB or node of each of these."""
+        """The SEB or node of each record that the model covers."""
         return self.params.seb[self.is_known]
 
     def uncovered(self) -> Counter[str]:
@@ -141,7 +141,7 @@ class Predicted:
         return Counter(self.kinds[kind][0] for kind in kinds)
 
     def properties(self, records: Table) -> dict[str, Flags]:
-        """Return which records were used, and how, and what is to be said of those."""
+        """Return which records were used, in which way, and with which property of `FLAGS`."""
         state = records["state"]
         used, dilated = state == core.RECORD_PREDICTED, state == core.RECORD_NOT_COVERED
         properties = {name: flag & used for name, flag in self.flags.items()}
@@ -202,7 +202,7 @@ def dilations_of(
 
 
 def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
-    """Return the model of a file, or one fitted to the timings, and these."""
+    """Return the model of a file, or a model fitted to timings, and the timings."""
     if options.fitted is not None:
         return options.fitted.kept(), None
     model, name = options.model, options.model_name
@@ -231,7 +231,7 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
 def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | None]:
     """Read the timings and fit the model, or read its file; the timings are None without any.
 
-    Raise `UsageError` to spread with a model without residuals.
+    Raise `UsageError` if durations are to be spread, but the model has no residuals.
     """
     fitted, read = _fit(options)
     if not isinstance(options, RewriteOptions):
@@ -298,7 +298,7 @@ def warnings_of_unused(
     matched_patterns: Collection[str],
     events: Collection[str],
 ) -> Iterator[str]:
-    """Yield a warning for each option without effect, given the patterns used, and events."""
+    """Yield a warning for each option without effect, given the used patterns and the events."""
     if not fitted.uses_params:
         unread = f"not used, since the model {fitted.name!r} reads no params"
         event_params = getattr(options, "event_params", None)

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 Task: TypeAlias = "RewriteTask | TraceTask"
 
 _LEAST_ROUNDING_S = 1e-9
-"""A difference below is that of floating-point numbers."""
+"""A smaller difference is a rounding error of floating-point numbers."""
 
 _MOST_EVENTS = 10
 """The rows of events in the table; the others share a row."""
@@ -109,7 +109,7 @@ class RewriteReport(Readable):
     timings: Timings | None
     statistics: BlockStatistics
     expected: Mapping[str, Expected]
-    """The expected sum of what each event predicts."""
+    """The expected sum of each event's brackets."""
     engine: EngineName
     workers: int
     """The number of threads or ranks."""
@@ -117,7 +117,7 @@ class RewriteReport(Readable):
     run_time: RunTime | None = None
     """The run time of the program before and after; None if it was not replayed."""
     no_run_time: str = ""
-    """Why it was not replayed."""
+    """Why the program was not replayed."""
 
     @property
     def logs(self) -> AnyTraces:
@@ -164,7 +164,7 @@ class RewriteReport(Readable):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What those have to know who replay the logs with TraceR; no warning for all others."""
+        """Notes for users of TraceR; since they concern nobody else, they are not warnings."""
         replaced = self.count(BlockCount.TRACER_REPLACES)
         if not replaced:
             return ()
@@ -316,7 +316,7 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
 
 
 def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
-    """Yield what one call, probably interrupted, would do to the totals of an event."""
+    """Yield how a single long call, probably interrupted, affects the totals of an event."""
     if not report.fitted.fits:
         return
     from rewritelog.models.fit_report import effect_on_totals, one_long_call  # noqa: PLC0415
@@ -400,7 +400,7 @@ def _table(columns: dict[str, list[str]]) -> list[str]:
 
 
 def _others(report: RewriteReport) -> Iterator[tuple[str, Share]]:
-    """Yield the time that belongs to no event, by what it is."""
+    """Yield the parts of the time that belong to no event, each after its name."""
     parts = report.overheads
     if parts.other_brackets.old_s:
         yield "brackets, no record", parts.other_brackets
@@ -437,7 +437,7 @@ def _busy_times(report: RewriteReport) -> Iterator[str]:
 
 
 def _shares(report: RewriteReport) -> Iterator[str]:
-    """Yield the table of shares of time; of events also how their records were used."""
+    """Yield the table of shares of time, and of the uses of each event's records."""
     if not report.events:
         return
     lines, parts = report.events, report.overheads
@@ -504,7 +504,7 @@ _IRREGULAR = {
     ),
     "lacking": ("node", "{} without the values that event params need dilated ({})"),
 }
-"""What is said of anything irregular, with its number and the first places, and what it is."""
+"""For each irregularity, what is counted, and the warning, with the count and the first places."""
 
 
 def warnings_of(report: RewriteReport) -> Iterator[str]:
@@ -537,7 +537,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
 
 
 def _about_shares(report: RewriteReport) -> Iterator[str]:
-    """Yield which shares of the new time a simulator replaces, and keep the host's speed."""
+    """Yield warnings of shares of the new time: replaced by a simulator, or at the host's speed."""
     options = report.options
     if options.roofline:
         new_s = report.statistics.seconds(DurationSum.NEW)
@@ -599,7 +599,7 @@ _DOUBTS = {
         "more samples of this event"
     ),
 }
-"""What is said, with advice, of the records of an event that have a property of `FLAGS`."""
+"""The warning, with advice, about records of an event that have a property of `FLAGS`."""
 
 
 def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:

@@ -89,9 +89,9 @@ def rewrite(
 ) -> RewriteReport:
     """Rewrite a log set or traces into the folder `out`, or only report if `out` is None.
 
-    The nodes of traces are kept for a replay unless it takes more than `most_kept`. `completed`
-    adds to the report before `out` gets its name, so that `out` is as it was if that fails or is
-    interrupted. Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
+    The nodes of traces are kept for a replay of at most `most_kept` nodes. `completed` adds to the
+    report before `out` gets its name, so that `out` is as it was if that fails or is interrupted.
+    Raise a `RewriteLogError` for any invalid input; `out` is then not changed.
     """
     options, out = options or RewriteOptions(), None if out is None else Path(out)
     report_progress("reading the heads of the logs")

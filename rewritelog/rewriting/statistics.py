@@ -5,10 +5,10 @@ number of parameters in their order in a block, with twice the digits of a doubl
 then added exactly, however the work is divided.
 
 The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted · common)², where
-`single` and `common` are the relative standard deviations in `TotalSpread`, other ones for exact
-matches: independent errors of durations average out, the common error of their mean does not. The
-errors of different fits are independent, so that their variances add up. Dilated durations count as
-certain.
+`single` and `common` are the relative standard deviations in `TotalSpread`, which has separate ones
+for exact matches: independent errors of durations average out, the common error of their mean does
+not. The errors of different fits are independent, so their variances add up. Dilated durations
+count as certain.
 
 The parts of all time are complete and disjoint, as in Lost Cycles analysis (Crovella and LeBlanc,
 "Parallel performance prediction using lost cycles analysis", Supercomputing '94).
@@ -81,10 +81,10 @@ IRREGULAR = (
 """The counts of irregular SEBs; outcomes have a flag for each."""
 
 EXAMPLES = 5
-"""The number of places that are kept of what is irregular."""
+"""The number of places that are kept of each irregularity."""
 
 DEPENDENCIES_AN_EVENT = 16
-"""So many dependencies take as much memory in a replay as an event."""
+"""This many dependencies take as much memory in a replay as an event."""
 
 
 class EventSums(NamedTuple):
@@ -100,7 +100,7 @@ class EventSums(NamedTuple):
     squares_s2: ExactSum = NOTHING
     """The sum of the squares of these predictions."""
     exact_old_s: ExactSum = NOTHING
-    """The sum over exact matches, whose errors are others, and whose share a page shows."""
+    """The sum over exact matches, whose errors are not the fit's; a page shows their share."""
     exact_new_s: ExactSum = NOTHING
     exact_squares_s2: ExactSum = NOTHING
 
@@ -113,7 +113,7 @@ class EventStatistics:
     """The param records of one event."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """How many have each property that `Predicted.properties` names."""
+    """How many records have each property that `Predicted.properties` names."""
     sums: dict[int, EventSums] = field(default_factory=dict)
     """The sums by number of parameters."""
 
@@ -132,7 +132,7 @@ class Noted:
 
     count: int
     first: tuple[tuple[tuple[int, int], str], ...]
-    """Each after the place of its block: file and offset."""
+    """Each place after that of its block, file and offset, by which places are sorted."""
 
     @classmethod
     def of(cls, block: tuple[int, int], count: int, places: Sequence[str]) -> Noted:
@@ -156,7 +156,7 @@ class BlockStatistics:
     )
     events: dict[str, EventStatistics] = field(default_factory=dict)
     noted: dict[str, Noted] = field(default_factory=dict)
-    """What is irregular in params and SEBs, by what it is."""
+    """The irregularities of params and SEBs, by kind."""
     size_bytes: int = 0
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
     """Arrays of PEs, and their busy seconds before and after the rewrite."""
@@ -164,11 +164,11 @@ class BlockStatistics:
     """The patterns of dilations that match a name."""
     rounding: Rounding = NOT_ROUNDED
     on_device_s: float = 0.0
-    """The new seconds of what devices compute, where the format says what does."""
+    """The new seconds of nodes that compute on devices; 0 for logs."""
     dependencies: int = 0
     """The dependencies of events; those of SEBs are not counted."""
     kept: list[Events] = field(default_factory=list)
-    """The events of each unit, with their new durations, as far as a replay is to have them."""
+    """The events of each unit with their new durations, if they are kept for a replay."""
 
     def count(self, which: BlockCount) -> int:
         """Return a count."""
@@ -176,7 +176,7 @@ class BlockStatistics:
 
     @property
     def replayed(self) -> int:
-        """The SEBs or events that take as much memory in a replay."""
+        """The memory that a replay takes, as a number of SEBs or events."""
         return max(self.count(BlockCount.SEBS), self.dependencies // DEPENDENCIES_AN_EVENT)
 
     def seconds(self, which: DurationSum) -> float:
@@ -205,7 +205,7 @@ class BlockStatistics:
 
 
 def _together(first: Any, second: Any) -> Any:
-    """Return two counts, sums or collections as one; those of the same key are added."""
+    """Return two counts, sums or collections as one; values of the same key are added."""
     if isinstance(first, dict) and not isinstance(first, Counter):
         common = {key: _together(first[key], second[key]) for key in first.keys() & second.keys()}
         return first | second | common
@@ -311,7 +311,7 @@ class BusyTime:
 
     @classmethod
     def of(cls, pes: Ints, seconds: Floats, mean_s: float) -> BusyTime:
-        """Return those of the PEs that have any, with the mean of all."""
+        """Return the largest of the busy times of some PEs, with the mean over all PEs."""
         if not len(pes):
             return cls(0.0, None, mean_s)
         largest = np.lexsort((pes, -seconds))[0]
@@ -361,7 +361,7 @@ class Overheads:
     untouched: Share
     """Nodes of types that the rewrite leaves as they are."""
     by_dilation: Share
-    """The time that only dilation determines: the first three, and brackets not covered."""
+    """The time that only dilation determines: all but untouched nodes and covered brackets."""
 
 
 def overheads_of(statistics: BlockStatistics) -> Overheads:
@@ -412,13 +412,13 @@ class EventLine:
     """The number of brackets with a record that the model does not cover."""
     not_used: int
     uncounted: int
-    """The number of those without counters, for a model of counters."""
+    """The number of dilated brackets without counters, for a model of counters."""
     negative: int
     """The number of predictions that are negative before the bounds of the fit apply."""
     outside: int
     """The number of predictions with a parameter outside the range of the samples."""
     remote: int
-    """The number of those within all ranges, but with more leverage than any sample."""
+    """The number of predictions within all ranges, but with more leverage than any sample."""
     not_spread: int
     """The number of predictions that were not spread because there are no residuals."""
     old_s: float

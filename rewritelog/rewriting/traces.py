@@ -50,7 +50,7 @@ class TraceTask:
     dilations: DilationRules
     types: tuple[int, ...]
     most_kept: int = 0
-    """Nodes are kept for a replay unless it takes more (`BlockStatistics.replayed`)."""
+    """Nodes are kept for a replay of at most this size, as `BlockStatistics.replayed` counts it."""
 
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
@@ -80,12 +80,12 @@ class TraceTask:
         statistics.kept = [joined(kept)] if kept else []
         statistics.take_durations(np.array([unit.rank]), sums)
         if files.folder is not None and unit.is_packed and not changed:
-            (files.folder / unit.path.name).unlink()  # packed again, equal bytes may differ
+            (files.folder / unit.path.name).unlink()  # equal bytes may be packed in another way
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
 
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:
-        """Yield warnings of what says which parameters nodes have, and of nodes without any."""
+        """Yield warnings of unused rules of event params, and if there are no nodes to predict."""
         if self.params is None:
             return
         yield from self.params.unused(statistics.matched_patterns)
@@ -97,7 +97,7 @@ class TraceTask:
         """Yield parts with predictions and the patterns of options that match.
 
         Parts get columns: `chosen`, whether a node is of the types that are rewritten; `new_s`, the
-        new durations before they are rounded; and whether the model leaves one `uncovered`.
+        new durations before they are rounded; `uncovered`, whether a chosen node is not covered.
         """
         for part in parts:
             chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
@@ -131,7 +131,7 @@ def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -
 def _statistics(
     task: TraceTask, part: Part, predicted: Predicted, new_s: Floats, sums: Floats
 ) -> BlockStatistics:
-    """Return the counts of a part whose nodes have got new durations, and add these to sums."""
+    """Return the statistics of a part, given its new durations, and add durations to `sums`."""
     old_s, params, by_model = part["duration_s"], predicted.params, predicted.known_seb
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
     records["state"] = np.where(predicted.is_known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)

@@ -53,7 +53,7 @@ def limited_to(jobs: int) -> Iterator[None]:
 def cores() -> int:
     """Return how many cores to use: the limit of the surrounding `limited_to`, or else all.
 
-    All are those that this process may run on, and no more than the quota of its container.
+    All are the cores that this process may run on, but no more than the quota of its container.
     """
     limit = _jobs.get()
     if sys.platform == "linux":
@@ -107,8 +107,8 @@ def in_order(
 ) -> Iterator[Result]:
     """Yield the results in the order of the items, with at most `ahead` items in progress.
 
-    If one raises, the waiting ones are cancelled and its error is raised. A request to stop that
-    third-party code has swallowed is raised, too.
+    If the work on an item raises, waiting items are cancelled and the error is raised. A request to
+    stop that third-party code has swallowed is raised, too.
     """
     waiting: deque[Future[Result]] = deque()
     source = iter(items)

@@ -1,4 +1,4 @@
-"""Locks of a process that others may be forked from, and what needs none."""
+"""A lock that is safe in processes that fork, and a cached property that needs none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 def process_lock() -> threading.RLock:
     """Return a lock that no other thread holds during a fork.
 
-    The child would wait for ever: the thread is not in it.
+    Otherwise the child, which does not have that thread, would wait for ever.
     """
     lock = threading.RLock()
     os.register_at_fork(
@@ -25,8 +25,8 @@ def process_lock() -> threading.RLock:
 class cached_property(Generic[Value]):  # noqa: N801 - it is used as that of functools
     """A property that is computed when it is first used, as by `functools` since Python 3.12.
 
-    That of Python 3.11 has a lock for all objects of a class, for which a process that is forked
-    while another thread computes one would wait for ever. Here two threads may both compute.
+    In Python 3.11, `functools` has a lock for all objects of a class, and a process that is forked
+    while another thread holds it would wait for ever. Here two threads may both compute.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:

@@ -107,7 +107,7 @@ class MpiEngine(Engine):
     def _share(self, work: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
         """Send the work of rank 0 to all ranks; None ends the job.
 
-        Rank 0, which works if it is alone, does so with its own: its state is not gathered.
+        If rank 0 is alone, it works with its own object, whose state is not gathered.
         """
         global _work, _rank
         received = self._broadcast(work)
@@ -152,7 +152,7 @@ class MpiEngine(Engine):
         return states
 
     def serve(self) -> None:
-        """Do the passes of rank 0, until there are no more."""
+        """Work on the passes of rank 0 until the job ends."""
         from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
 
         while (work := self._share(None)) is not None:
