@@ -272,9 +272,9 @@ def start(event: str | None = None, *params: SupportsFloat) -> None:
 def end(event: str, *params: SupportsFloat) -> None:
     """Close this thread's bracket and print its timing line.
 
-    The time is in seconds; `params` are the 0 to 20 numbers that it depends on. Raises
-    LineFormatError for a name or numbers that no line can hold and TraceFileError if the line
-    cannot be written; the bracket is closed all the same. `start` has an example.
+    The time is in seconds; `params` are the 0 to 20 numbers that it depends on. `start` has an
+    example. Raises LineFormatError for what no line can hold, and TraceFileError if the line cannot
+    be written or the list of chosen SEBs cannot be read; the bracket is closed all the same.
     """
     ended_ns = perf_counter_ns()
     state, _this_thread.state = _this_thread.state, _State.CLOSED

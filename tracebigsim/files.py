@@ -220,7 +220,7 @@ class _Streams(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fill in bytes, 0 at the end; raise `EOFError` for a stream that is cut short."""
+        """Return the number of bytes filled in, 0 at the end; raise `EOFError` if cut short."""
         room, data = memoryview(buffer).cast("B"), b""
         while not data:
             packed = b""
@@ -238,7 +238,7 @@ class _Streams(RawIOBase):
         return len(data)
 
     def _next_stream(self) -> bytes:
-        """Return the first bytes of the stream that follows, none if the file ends here."""
+        """Return the first compressed bytes of the next stream, none at the end of the file."""
         packed: bytes = self._decompressor.unused_data.lstrip(b"\0")
         while not packed and (more := self._raw.read(_PACKED_BYTES)):
             packed = more.lstrip(b"\0")

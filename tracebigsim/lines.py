@@ -63,7 +63,7 @@ _PROBLEMS: Final = {
 }
 
 _RECORDS, _PARAMS, _SLOTS = 1 << 16, 1 << 18, 1 << 12
-"""The lengths of arrays for a part of the scan: room for the longest line, and for most chunks."""
+"""Array lengths for one call of the core: enough for the longest line, and for most chunks."""
 
 _NEWLINE: Final = np.uint8(ord("\n"))
 
@@ -121,7 +121,7 @@ class LineTable:
     counters: NDArray[np.int64]
     """The PAPI counters of all records."""
     faults: tuple[Fault, ...]
-    """The first FAULTS_KEPT ones."""
+    """The first FAULTS_KEPT faults."""
     fault_count: int
     """The number of all faults."""
 
@@ -145,7 +145,7 @@ def scan(text: Text, first_line: int = 1, offset_bytes: int = 0) -> LineTable:
     state = np.zeros(1, core.structs["scan_state"])
     state["line"] = first_line
     parts = list[dict[str, NDArray[Any]]]()
-    while not parts or state["position"][0] < size:  # as many lines as there is room for
+    while not parts or state["position"][0] < size:  # each pass takes as many lines as fit
         for used in ("records", "params", "counters"):
             state[used] = 0
         slots = np.zeros(_SLOTS, np.int32)

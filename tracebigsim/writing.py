@@ -17,7 +17,7 @@ MAX_PARAMS: Final = 20
 MOST_TIME: Final = 1e100
 """The longest valid time, in seconds or cycles."""
 MAX_LINE_BYTES: Final = 1 << 20
-"""A longer line is one fault, whatever it holds."""
+"""The longest valid line; a longer one is a single fault, whatever it contains."""
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -43,11 +43,11 @@ def format_line(
     """Return the line of a record, newline included, in the form that instrumented programs print.
 
     With a time it is a timing line, without one a param line. Numbers are read back as the same
-    doubles; -0 is written as 0. Raises LineFormatError for what no line can hold: neither a time
-    nor a SEB's number, two times, a negative time, more than 20 parameters, a number that is not
-    finite, a time above 1e100, an integer outside [0, 2**63) (counters: of more than 63 bits), or
-    an event name that is empty, begins or ends with a blank, or contains a control character,
-    unpaired braces, a field or TRACEBIGSIM.
+    doubles; -0 is written as 0. Raises LineFormatError for neither a time nor a SEB number, two
+    times, a time that is negative or above 1e100, more than 20 parameters, a number that is not
+    finite, an integer outside [0, 2**63) (counters: of more than 63 bits), a line of more than
+    1 MiB, or an event name that is empty, begins or ends with a blank, is not valid Unicode, or
+    contains a control character, unpaired braces, a field or TRACEBIGSIM.
 
     >>> print(tracebigsim.format_line("kernel", [8, 2.5], time_s=1e-6), end="")
     TRACEBIGSIM: event:{ kernel }  time:{ 0.000001 }  params:{ 8.000000 2.500000 }
@@ -166,7 +166,7 @@ def _to_int(value: int, what: str, span: str = "[0, 2**63)", least: int = 0) -> 
 
 
 def name_problem(event: str) -> str:
-    """Return what is wrong with a name, an empty text if nothing is."""
+    """Return why no line can hold an event's name; an empty text if one can."""
     if not event or event != event.strip(" \t"):
         return "is empty, or begins or ends with a blank"
     if _CONTROL.search(event):

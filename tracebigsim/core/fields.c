@@ -1,5 +1,5 @@
-/* The fields of a line, `name:{ content }`, in any order and with any blanks. Each reader moves
-   `line->at` on, and leaves it at what is wrong. */
+/* The fields of a line, `name:{ content }`, in any order and with any blanks. Each reader advances
+   `line->at`; after a fault it is at the place that is wrong. */
 #include "reader.h"
 
 enum { EVENT, TIME, CYCLES, PAPI, SEQNO, PARAMS, FIELDS };

@@ -1,7 +1,7 @@
 /* Reads numbers as C prints them, as exactly the doubles that Python's `float` returns.
 
-   Digits and a power of ten that doubles hold exactly need one rounding (Clinger, 1990). All other
-   numbers are left to `strtod`, which rounds correctly too, but takes longer. */
+   If doubles hold the digits and the power of ten exactly, one operation rounds correctly (Clinger,
+   1990). All other numbers are left to `strtod`, which rounds correctly too, but takes longer. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* What the readers of a line share. They read no byte outside of text[at:end]. */
+/* Declarations that the readers of a line share. They read no byte outside of text[at:end]. */
 #ifndef TRACEBIGSIM_READER_H
 #define TRACEBIGSIM_READER_H
 
@@ -10,13 +10,13 @@
 #define KEYWORD "TRACEBIGSIM"
 #define KEYWORD_BYTES ((int64_t)sizeof KEYWORD - 1)
 
-/* The code of a line without a record, beside those of faults. */
+/* The code of a line without a record or a fault. */
 enum { NOTHING = -1 };
 
 /* A line, and what has been read of it. */
 typedef struct {
     const uint8_t *text;
-    int64_t at;  /* where reading is; after a fault, where it stopped */
+    int64_t at;  /* the next byte to read; after a fault, where reading stopped */
     int64_t end; /* the line's end, without newline and carriage return */
     line_record record;
     double *params; /* room for the line's numbers */

@@ -41,7 +41,7 @@ static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
     return keyword_end;
 }
 
-/* Move past blanks at a line's beginning, and past the mark of UTF-8 that some editors write. */
+/* Move past a UTF-8 byte order mark, which some editors write, and blanks at a line's beginning. */
 static int64_t skip_margin(const line_reader *line, int64_t at)
 {
     if (line->end - at >= 3 && !memcmp(line->text + at, "\xef\xbb\xbf", 3))

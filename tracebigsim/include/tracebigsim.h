@@ -167,7 +167,7 @@ typedef struct {
 } tracebigsim_chosen_type_;
 
 typedef struct {
-  void *holder;     /* of the lock: the address of a thread-local variable */
+  void *holder;     /* of the lock: the address of the thread's tracebigsim_thread_ */
   int cancel_state; /* the holder's previous one */
   int ready;        /* the environment has been read */
   int at_exit;      /* the end of the process has been prepared */
@@ -398,8 +398,8 @@ TRACEBIGSIM_APART_ void tracebigsim_flush_(void) {
   tracebigsim_unlock_();
 }
 
-/* The end of the process: write buffered lines, and report lost ones. It does not wait for
- * a lock for long, and takes it over from a bracket that a handler's exit() has interrupted. */
+/* At the end of the process, write buffered lines and report lost ones. Wait for the lock only
+ * briefly; go on without it if this thread has it, as after exit() in a signal handler. */
 TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   const int locked = tracebigsim_try_lock_(TRACEBIGSIM_PATIENCE_MS_);
@@ -752,7 +752,7 @@ static inline char *tracebigsim_put_integer_(char *at, uint64_t value) {
   return at;
 }
 
-/* Write the last digits of a number, with leading zeros. */
+/* Write a decimal point and the last digits of a number, with leading zeros. */
 static inline char *tracebigsim_put_decimals_(char *at, uint64_t value, int digits) {
   int index;
   *at++ = '.';
