@@ -1,4 +1,4 @@
-"""The rewrite of a log set: timings and params in, blocks rewritten, output and report.
+"""The rewrite of a log set or traces: timings and params in, blocks rewritten, output and report.
 
-It is the one place that knows models, params and logs; `run` is the whole job, `block` one part.
+`run` is the whole job; `block` rewrites one block of logs, and `traces` one unit of traces.
 """

@@ -41,7 +41,7 @@ from rewritelog.text import count_text, decoded
 
 @dataclass(frozen=True)
 class Patched:
-    """What became of the SEBs and records of a block."""
+    """How the SEBs of a block were rewritten, and how its param records were used."""
 
     outcomes: Bytes
     """The outcome of each SEB, as a code of the core."""
@@ -93,7 +93,7 @@ def patch(
 
 
 def no_sums(timelines: int) -> Floats:
-    """Return sums of durations to add to."""
+    """Return zeros to which durations are added, shape (timelines, DurationSum, 2)."""
     return np.zeros((timelines, len(DurationSum), 2))
 
 
@@ -107,7 +107,7 @@ def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exac
 
 @dataclass(frozen=True)
 class RewriteTask:
-    """What is needed to rewrite any block of a log set; it can be pickled for another process."""
+    """All that rewriting any block of a log set needs; it can be pickled for another process."""
 
     logs: LogSet
     predictor: Predictor
@@ -148,7 +148,7 @@ class RewriteTask:
         return patch(loaded, rows, factors, sums, keep_recv=self.keep_recv), patterns
 
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:  # noqa: ARG002 - nodes'
-        """Yield warnings of param files."""
+        """Yield warnings of missing and of unused param files."""
         if self.params is None:
             return
         if not self.params.pes:

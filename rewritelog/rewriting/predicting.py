@@ -41,7 +41,7 @@ from rewritelog.timings.read import read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings
 
 _EVENTS_NAMED = 5
-"""At most this many events are named in the warning of those that a model does not cover."""
+"""The most events that a warning names, such as those that a model does not cover."""
 
 FLAGS = ("exact", "negative", "outside", "remote", "not_spread", "uncounted")
 """The properties of records: an exact match; a negative fit; a parameter outside the range of the
@@ -99,7 +99,7 @@ class Predictor:
         return predicted
 
     def _spread(self, predicted: Predicted, numbers: Floats) -> None:
-        """Multiply each duration by the residual drawn by its number."""
+        """Multiply each duration by a residual, chosen by the record's number in [0, 1)."""
         for rows in rows_by_key(predicted.kind, ~np.isnan(predicted.seconds)):
             event, count = predicted.kinds[predicted.kind[rows[0]]]
             table = predicted.params.params_of(rows, count)
@@ -121,9 +121,9 @@ class Predicted:
     seconds: Floats
     """Predicted durations before any spread; NaN where the model does not cover a record."""
     given_s: Floats
-    """The durations that brackets get."""
+    """Durations after any spread, which brackets get; NaN where `seconds` is."""
     flags: dict[str, Flags]
-    """Which records have each property of `FLAGS`, before it is known which are used."""
+    """Which records have each property of `FLAGS`, whether they will be used or not."""
 
     @property
     def is_known(self) -> Flags:
@@ -229,7 +229,7 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
 
 
 def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | None]:
-    """Read the timings and fit the model, or read its file; the timings are None without any.
+    """Return a predictor with the model from a file or fitted to the timings, and any timings read.
 
     Raise `UsageError` if durations are to be spread, but the model has no residuals.
     """
@@ -257,9 +257,9 @@ def warnings_of_uncovered(
     terms: Terms,
     recorded: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield a warning of the brackets or nodes of each event that a model does not cover.
+    """Yield one warning of all brackets or nodes that the model does not cover, if there are any.
 
-    `recorded` are the numbers of parameters that each event has, as far as they are known.
+    `uncovered` counts them by event; `recorded` has any known numbers of parameters of an event.
     """
     if not uncovered:
         return

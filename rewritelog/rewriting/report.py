@@ -69,7 +69,7 @@ _LEAST_ROUNDING_S = 1e-9
 """A smaller difference is a rounding error of floating-point numbers."""
 
 _MOST_EVENTS = 10
-"""The rows of events in the table; the others share a row."""
+"""The most events with rows of their own in the table; the others share a row."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class RunTime:
 
     @property
     def speedup(self) -> float | None:
-        """The time before divided by that after; None if the latter is 0."""
+        """The run time before divided by that after; None if the latter is 0 or infinite."""
         return speedup(self.before_s, self.after_s)
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class RewriteReport(Readable):
 
     @property
     def terms(self) -> Terms:
-        """What the format calls its things."""
+        """What reports call SEBs, PEs and brackets, or what the format has in their place."""
         return self.logs.terms
 
     @property
@@ -264,7 +264,7 @@ class RewriteReport(Readable):
 
 
 def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
-    """Yield what the rewrite means for the run, if it was replayed."""
+    """Yield the run time before and after, if the logs were replayed."""
     run = report.run_time
     if run is None or report.changes_nothing:
         return
@@ -393,7 +393,7 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
 
 
 def _table(columns: dict[str, list[str]]) -> list[str]:
-    """Return the lines of a table of the columns with any text; short ones end with blanks."""
+    """Return the lines of a table of the columns with any text; the last cells may be missing."""
     rows = len(next(iter(columns.values())))
     filled = {head: column for head, column in columns.items() if any(column)}
     return TextTable.of({h: c + [""] * (rows - len(c)) for h, c in filled.items()}).lines()

@@ -1,8 +1,8 @@
 """What a rewrite counts and adds up, and the time before and after it by event, part and PE.
 
-The durations of each timeline are added in the order of its SEBs, and the records of each event and
-number of parameters in their order in a block, with twice the digits of a double; these sums are
-then added exactly, however the work is divided.
+Durations are added with twice the digits of a double: those of a timeline in the order of its SEBs,
+those of the records of one event and number of parameters in their order in a block. These sums
+are then added exactly, so that the result does not depend on how the work is divided.
 
 The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted · common)², where
 `single` and `common` are the relative standard deviations in `TotalSpread`, which has separate ones
@@ -59,7 +59,7 @@ class BlockCount(IntEnum):
 
 
 class DurationSum(IntEnum):
-    """The sums of durations of a piece, in seconds."""
+    """The sums of durations of a timeline, in seconds."""
 
     OLD = core.SUM_OLD
     NEW = core.SUM_NEW
@@ -69,7 +69,7 @@ class DurationSum(IntEnum):
     """The time outside of brackets in SEBs that have any."""
     AROUND_NEW = core.SUM_AROUND_NEW
     WITHOUT_OLD = core.SUM_WITHOUT_OLD
-    """SEBs without brackets, or with irregular marks."""
+    """The time of SEBs without brackets, or with irregular marks."""
     WITHOUT_NEW = core.SUM_WITHOUT_NEW
 
 
@@ -98,7 +98,7 @@ class EventSums(NamedTuple):
     predicted_s: ExactSum = NOTHING
     """The sum of predictions before any spread."""
     squares_s2: ExactSum = NOTHING
-    """The sum of the squares of these predictions."""
+    """The sum of the squares of the predictions in `predicted_s`."""
     exact_old_s: ExactSum = NOTHING
     """The sum over exact matches, whose errors are not the fit's; a page shows their share."""
     exact_new_s: ExactSum = NOTHING
@@ -136,7 +136,7 @@ class Noted:
 
     @classmethod
     def of(cls, block: tuple[int, int], count: int, places: Sequence[str]) -> Noted:
-        """Return what was met in a block, given its place."""
+        """Return the count and the first places of a block, given its position."""
         return cls(count, tuple((block, place) for place in places[:EXAMPLES]))
 
     def __add__(self, other: Noted) -> Noted:
@@ -192,7 +192,7 @@ class BlockStatistics:
         return pes, old_s, new_s
 
     def take_durations(self, pes: Ints, sums: Floats) -> None:
-        """Take the sums of the timelines of some PEs, shape (PEs, DurationSum, 2)."""
+        """Set sums and busy times from those of PEs' timelines, shape (PEs, DurationSum, 2)."""
         for which in DurationSum:
             self.sums[which] = exact_sum(sums[:, which])
         old_s, new_s = (sums[:, w].sum(axis=1) for w in (DurationSum.OLD, DurationSum.NEW))
@@ -216,7 +216,7 @@ def _together(first: Any, second: Any) -> Any:
 
 
 def exact_sum(pairs: Floats) -> ExactSum:
-    """Return the sum of the high and low parts of sums."""
+    """Return the exact sum of numbers that are given as high and low parts."""
     return ExactSum().plus(pairs.ravel().tolist())
 
 
@@ -285,7 +285,7 @@ def predicted_expected(statistics: BlockStatistics, expected: Mapping[str, Expec
 
 
 def bracketed_expected(statistics: BlockStatistics, expected: Mapping[str, Expected]) -> Expected:
-    """Return the expected sum of all brackets, given that of each event's."""
+    """Return the expected sum of all brackets, given that of each event's brackets."""
     paired_s = [float(event.total.new_s) for event in statistics.events.values()]
     others_s = left_of(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
     seconds = rounded_sum([*(of_event.seconds for of_event in expected.values()), others_s])
@@ -389,7 +389,7 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
 
 
 _ROUNDING = 1e-15
-"""The relative rounding error of sums is smaller."""
+"""A bound for the relative rounding error of sums."""
 
 
 def left_of(whole_s: float, parts_s: Iterable[float]) -> float:

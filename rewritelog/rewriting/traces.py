@@ -41,7 +41,7 @@ _REPLAYED = ("lane", "group", *COMMUNICATION, "new_s", "uncovered")
 
 @dataclass(frozen=True)
 class TraceTask:
-    """What is needed to rewrite any unit; it can be pickled for another process."""
+    """All that rewriting any unit needs; it can be pickled for another process."""
 
     logs: Traces
     predictor: Predictor
