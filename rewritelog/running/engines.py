@@ -42,7 +42,7 @@ _jobs: ContextVar[int] = ContextVar("rewritelog_jobs", default=0)
 
 @contextmanager
 def limited_to(jobs: int) -> Iterator[None]:
-    """Limit the `with` block to this many cores; 0 means as many as without it."""
+    """Limit the `with` block to this many cores; 0 keeps the limit that surrounds it."""
     token = _jobs.set(jobs or _jobs.get())
     try:
         yield
@@ -158,7 +158,7 @@ class Engine:
 
 
 class Sized(Protocol):
-    """A block, or a pair of blocks, whose size tells how much of a pass it is."""
+    """A block or a pair of blocks; its size measures progress."""
 
     @property
     def size_bytes(self) -> int:

@@ -23,7 +23,7 @@ def process_lock() -> threading.RLock:
 
 
 class cached_property(Generic[Value]):  # noqa: N801 - it is used as that of functools
-    """A property that is computed when it is first used, as by `functools` since Python 3.12.
+    """A property computed at its first use, without a lock, as in `functools` since Python 3.12.
 
     In Python 3.11, `functools` has a lock for all objects of a class, and a process that is forked
     while another thread holds it would wait for ever. Here two threads may both compute.
