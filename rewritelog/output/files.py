@@ -58,7 +58,7 @@ def name_beside(target: Path, ending: str) -> Path:
 def flush_files(paths: Iterable[Path]) -> None:
     """Wait until files and folders are on the disk, so that they survive a power failure.
 
-    Several wait at a time, since journals of file systems write them together. All is certain for
+    Several are flushed at a time, since journals of file systems write them together. This covers
     what this process has written; on a shared file system each host has to call it.
     """
     for _ in in_threads(_flush, paths, AT_ONCE, ahead=8):
@@ -93,7 +93,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def write_at(path: Path, data: Bytes, offset: int, *, flush: bool) -> None:
-    """Write data into an existing file, as several threads or processes may; raise `OSError`.
+    """Write data into an existing file, which others may do at the same time; raise `OSError`.
 
     With `flush`, which says that the file will be flushed in the end, the bytes are written to the
     disk at once and do not stay in the page cache, if the system supports that. Flushing everything
@@ -139,9 +139,9 @@ class FlushingWork(Gathered[Item, Result]):
         *,
         flush: bool,
     ) -> None:
-        """Begin with a function, and the folder of the files; None to write nothing.
+        """Take the function, and the folder of the files; None to write nothing.
 
-        The function gets an item and this object, whose `write` it calls. The files exist.
+        The function gets an item and this object, whose `write` it calls. The files must exist.
         """
         self.folder = folder
         self._work, self._flush = work, flush
@@ -258,7 +258,7 @@ def _check_writable(path: Path) -> None:
 
 
 def check_can_make_files(folder: Path) -> None:
-    """Raise `OSError` if nothing can be made in a folder.
+    """Raise `OSError` if no file can be created in a folder.
 
     Where the system has files without a name, one is made, so that a signal at any moment leaves
     nothing behind.
@@ -284,7 +284,7 @@ def _check_mode(target: Path) -> None:
 def descriptor_of(path: Path) -> int | None:
     """Return the descriptor of this process that a path such as `/dev/stdout` refers to.
 
-    Even if it is a file, it is written at its position, and not replaced.
+    Even if that leads to a file, write at the descriptor's position, and do not replace the file.
     """
     descriptors = Path(f"/proc/{os.getpid()}/fd")
     name = Path.cwd() / path if not path.is_absolute() else path

@@ -120,7 +120,7 @@ def _parents(target: Path) -> Iterator[None]:
 
 
 def _mode(target: Path) -> int:
-    """Return the mode of a folder to be replaced; all permissions where there is none."""
+    """Return the mode of a folder to be replaced; all permissions if it does not exist."""
     return stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU if target.exists() else 0o777
 
 
