@@ -1,4 +1,4 @@
-"""Paths given in any accepted form: of inputs, which exist, and of outputs."""
+"""Checks of paths given in any accepted form: of inputs, which must exist, and of outputs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def to_path(value: object, what: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Return whether something is there; raise `OSError` if that cannot be told.
+    """Return whether a path exists; raise `OSError` if that cannot be determined.
 
-    `Path.exists` returns False then, from Python 3.14 on.
+    In that case, `Path.exists` returns False from Python 3.14 on.
     """
     try:
         path.stat()
@@ -42,7 +42,7 @@ def exists(path: Path) -> bool:
 
 
 def input_exists(path: Path) -> bool:
-    """Return whether an input is there; raise `RewriteLogError` if that cannot be told."""
+    """Return whether an input exists; raise `RewriteLogError` if that cannot be determined."""
     try:
         return exists(path)
     except OSError as error:

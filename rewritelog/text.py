@@ -139,7 +139,7 @@ def _columns(text: str) -> int:
 def wrapped(line: str, hanging: int = 2) -> str:
     """Return a line wrapped at `WIDTH` columns; continuation lines are indented by `hanging` more.
 
-    A number stays with its unit.
+    A number and its unit stay on one line.
     """
     if len(line) <= WIDTH:
         return line
@@ -236,8 +236,8 @@ def time_text(seconds: float | None, digits: int = 4) -> str:
 def time_column(times: Sequence[float | None], digits: int = 4) -> list[str]:
     """Return times in the unit of the longest of them, so that they align to the right.
 
-    The longest has `digits` significant digits and the others as many decimals. Those with less
-    than two significant digits left are in a unit of their own.
+    The longest has `digits` significant digits and the others as many decimals. Times that would
+    keep less than two significant digits are in a unit of their own.
     """
     known = [abs(seconds) for seconds in times if seconds is not None and math.isfinite(seconds)]
     longest = max(known, default=0.0)
@@ -334,7 +334,7 @@ class Remark(NamedTuple):
 
 
 def merged(remarks: Iterable[Remark], head: str = "{}") -> Iterator[str]:
-    """Yield a sentence for each remark, then one for each cause that concerns many events.
+    """Yield a sentence for each remark, but a single one for a cause that many events share.
 
     The latter is the remark on the largest event; `head` formats the event before the colon.
     """
@@ -372,7 +372,7 @@ def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) 
 
 
 def matching(rules: Sequence[tuple[str, object]], names: Iterable[str]) -> frozenset[str]:
-    """Return the patterns of rules that are the last to match any of the names."""
+    """Return the patterns that apply to any of the names: to each, the last one that matches it."""
     if not rules:  # there may be a million names
         return frozenset()
     patterns = [(pattern, pattern) for pattern, _ in rules]
@@ -433,7 +433,7 @@ class Readable(ABC):
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of at most `WIDTH` columns: names aligned to the left, numbers to the right.
+    """A table at most `WIDTH` characters wide: names aligned to the left, numbers to the right.
 
     Long names in the first column are shortened. Columns that do not fit beside it
     are continued below, with the names repeated.
@@ -444,7 +444,7 @@ class TextTable:
     left: frozenset[int] = frozenset()
     """The indices of other columns that contain text, aligned to the left."""
     most_rows: int | None = None
-    """Further rows are only counted, in a last line; None for no limit."""
+    """The most rows that are shown, while a last line counts the others; None for no limit."""
     further: int = 0
     """The number of rows that are not given, and only counted, too."""
     caption: str = ""

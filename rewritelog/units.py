@@ -18,7 +18,7 @@ from rewritelog.errors import UsageError, UsageTypeError, spelled
 _NUMBER = re.compile(r"([+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?inf)\s*(.*)", re.ASCII)
 
 _EXACT = Context(prec=60, traps=[])
-"""Units are multiplied in decimals: `5us` is 5e-6, and 5 * 1e-6 is not."""
+"""Multiplies units in decimals: `5us` has to be 5e-6, from which the float 5 * 1e-6 differs."""
 
 _SECONDS = {"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ns": "1e-9"}
 _PREFIXES = {
@@ -64,7 +64,7 @@ def size_bytes(value: object, what: str) -> float:
 
 
 def bytes_per_s(value: object, what: str) -> float:
-    """Return a bandwidth, infinite or given in bytes per second or as a text with a unit."""
+    """Return a bandwidth, given in bytes per second or as a text with a unit; inf is allowed."""
     rate = _quantity(value, what, "a bandwidth")
     if rate <= 0:
         raise UsageError(f"{what} must be above 0, not {rate}")
@@ -177,7 +177,7 @@ def pes(value: object, what: str) -> str | tuple[int, ...]:
 def chosen_pes(
     pes: str | Sequence[int] | None, known: Sequence[int], lane: str = "PE"
 ) -> tuple[int, ...] | None:
-    """Return PEs, given as `pes` returns them; None for all.
+    """Return the chosen PEs in ascending order; None for all.
 
     `known` are the PEs of the log, ascending. Raise `UsageError` for an invalid text and for
     unknown PEs; a text that names known PEs may name unknown ones, too.
