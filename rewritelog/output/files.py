@@ -284,7 +284,7 @@ def _check_mode(target: Path) -> None:
 def descriptor_of(path: Path) -> int | None:
     """Return the descriptor of this process that a path such as `/dev/stdout` refers to.
 
-    Even if that leads to a file, write at the descriptor's position, and do not replace the file.
+    Such an output is written at the descriptor's position and not replaced, even if it is a file.
     """
     descriptors = Path(f"/proc/{os.getpid()}/fd")
     name = Path.cwd() / path if not path.is_absolute() else path

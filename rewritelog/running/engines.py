@@ -2,10 +2,9 @@
 
 Engines are the threads of this process, or the ranks of an MPI job.
 
-A job opens its logs, and then calls `map_blocks` as often as it has passes over them. In an MPI job
-all ranks call `lead`: rank 0 runs the job, and the others serve its passes. Results come in the
-order of the blocks, so that sums and reports do not depend on the engine or on the number of
-workers.
+A job opens its logs, and then calls `map_blocks` once for each pass over them. In an MPI job all
+ranks call `lead`: rank 0 runs the job, and the others serve its passes. Results come in the order
+of the blocks, so that sums and reports do not depend on the engine or on the number of workers.
 """
 
 from __future__ import annotations
