@@ -412,7 +412,7 @@ def convert(value: Any, kind: Any) -> object:
         return TRUTHS[value.strip().lower()]
     if kind in (int, float) and not isinstance(value, bool) and isinstance(value, Number | str):
         with suppress(TypeError, ValueError, OverflowError):
-            number = kind(units.as_written(value))
+            number = kind(units.with_plain_digits(value))
             is_rounded = kind is float or isinstance(value, str)
             if number == (number if is_rounded else value):  # false for NaN
                 return number

@@ -81,11 +81,11 @@ def number(value: object, what: str) -> float:
     """Return a number, or a text of one; raise `UsageError` naming `what` for anything else."""
     with suppress(TypeError, ValueError, OverflowError):
         if not isinstance(value, bool):
-            return float(as_written(value))
+            return float(with_plain_digits(value))
     raise UsageError(f"{what}: {value_text(value)} is not a number")
 
 
-def as_written(value: Any) -> Any:
+def with_plain_digits(value: Any) -> Any:
     """Return a value; raise `ValueError` for a text that only Python reads as a number.
 
     Python reads `6_4` as 64, and the digits of all scripts; timing lines and formulas do not.

@@ -38,7 +38,7 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     most = sys.maxsize if is_given else MOST_SEBS
 
     def with_run_time(report: RewriteReport) -> RewriteReport:
-        if not is_given and report.statistics.replayed > MOST_SEBS:
+        if not is_given and report.statistics.replay_size > MOST_SEBS:
             is_long = report.count(BlockCount.SEBS) > MOST_SEBS
             many = f"a million {report.terms.item}s" if is_long else "16 million dependencies"
             network_log = spelled("network", "log")

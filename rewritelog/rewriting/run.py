@@ -160,6 +160,6 @@ def _add_up(task: Task, draft: Path | None, most_kept: int, *, flush: bool) -> B
     units = task.logs.units(in_turn=True)
     for _, of_block in map_blocks(work, units, "rewriting", task.logs.units_bytes):
         statistics.add(of_block)
-        if statistics.replayed > most_kept:
+        if statistics.replay_size > most_kept:
             statistics.kept.clear()
     return statistics

@@ -83,7 +83,7 @@ IRREGULAR = (
 EXAMPLES = 5
 """The number of places that are kept of each irregularity."""
 
-DEPENDENCIES_AN_EVENT = 16
+DEPENDENCIES_PER_EVENT = 16
 """This many dependencies take as much memory in a replay as an event."""
 
 
@@ -175,9 +175,9 @@ class BlockStatistics:
         return int(self.counts[which])
 
     @property
-    def replayed(self) -> int:
+    def replay_size(self) -> int:
         """The memory that a replay takes, as a number of SEBs or events."""
-        return max(self.count(BlockCount.SEBS), self.dependencies // DEPENDENCIES_AN_EVENT)
+        return max(self.count(BlockCount.SEBS), self.dependencies // DEPENDENCIES_PER_EVENT)
 
     def seconds(self, which: DurationSum) -> float:
         """Return a sum of durations in seconds, rounded once."""

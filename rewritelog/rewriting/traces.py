@@ -50,7 +50,7 @@ class TraceTask:
     dilations: DilationRules
     types: tuple[int, ...]
     most_kept: int = 0
-    """Nodes are kept for a replay of at most this size, as `BlockStatistics.replayed` counts it."""
+    """Nodes are kept for a replay of at most this size (`BlockStatistics.replay_size`)."""
 
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
@@ -71,7 +71,7 @@ class TraceTask:
             statistics.matched_patterns |= patterns
             changed |= not np.array_equal(old_s, new_s)
             statistics.dependencies += int(part["waits"].sum())
-            if statistics.replayed <= self.most_kept:
+            if statistics.replay_size <= self.most_kept:
                 kept.append(part.only(_REPLAYED))
             else:
                 kept.clear()
