@@ -40,9 +40,9 @@ def rewrite_and_replay(command: RewriteCommand) -> RewriteReport:
     def with_run_time(report: RewriteReport) -> RewriteReport:
         if not is_given and report.statistics.replay_size > MOST_SEBS:
             is_long = report.count(BlockCount.SEBS) > MOST_SEBS
-            many = f"a million {report.terms.item}s" if is_long else "16 million dependencies"
+            amount = f"a million {report.terms.item}s" if is_long else "16 million dependencies"
             network_log = spelled("network", "log")
-            why = f"over {many} are replayed only if a network is given, as in {network_log}"
+            why = f"over {amount} are replayed only if a network is given, as in {network_log}"
             return replace(report, no_run_time=why)
         try:
             return replace(report, run_time=_run_time(report, network))

@@ -346,11 +346,11 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
     all_bars, known = list[Bars](), 0
     parts, steps = np.zeros((2, view.rows, view.columns + 1, len(view.layers)))
-    for drawn in run.map(partial(_drawn, view, rows), view.colour_by):
-        for sums, added in zip((parts, steps), drawn.times, strict=True):
+    for part in run.map(partial(_panel_part, view, rows), view.colour_by):
+        for sums, added in zip((parts, steps), part.times, strict=True):
             sums.reshape(-1)[added.cells] += added.times
-        sebs, left_out, known = sebs + drawn.sebs, left_out + drawn.left_out, known + drawn.known
-        all_bars.append(drawn.bars)
+        sebs, left_out, known = sebs + part.sebs, left_out + part.left_out, known + part.known
+        all_bars.append(part.bars)
         if known > MOST_BARS:
             all_bars.clear()
     members = np.bincount(rows[rows >= 0])
@@ -375,7 +375,7 @@ class _CellTimes(NamedTuple):
     times: Floats
 
 
-class _Drawn(NamedTuple):
+class _PanelPart(NamedTuple):
     """What is drawn of some SEBs and brackets."""
 
     bars: Bars
@@ -388,7 +388,7 @@ class _Drawn(NamedTuple):
     left_out: int
 
 
-def _drawn(view: TimelineView, rows: Ints, spans: Spans, /) -> _Drawn:
+def _panel_part(view: TimelineView, rows: Ints, spans: Spans, /) -> _PanelPart:
     """Return what is drawn in the time window.
 
     `rows` are the rows of the PEs, −1 for those that are not drawn.
@@ -402,9 +402,9 @@ def _drawn(view: TimelineView, rows: Ints, spans: Spans, /) -> _Drawn:
     of_sebs = slice(spans.sebs)
     left_out = np.count_nonzero((row >= 0)[of_sebs]) - np.count_nonzero(chosen[of_sebs])
     bars = Bars._make(columns).take(which)
-    few = bars if len(which) <= MOST_BARS else bars.take(which[:0])
+    kept_bars = bars if len(which) <= MOST_BARS else bars.take(which[:0])
     sebs = np.count_nonzero(seen[of_sebs])
-    return _Drawn(few, len(which), _times(bars, view), int(sebs), int(left_out))
+    return _PanelPart(kept_bars, len(which), _times(bars, view), int(sebs), int(left_out))
 
 
 def _times(bars: Bars, view: TimelineView) -> tuple[_CellTimes, _CellTimes]:

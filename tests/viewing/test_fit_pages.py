@@ -76,8 +76,8 @@ def test_curves_have_the_time_of_each_code() -> None:
     (event,) = events_json(views_of(fitted.timings, fitted))
     (curves,) = event["curves"]
     assert len(curves) == event["steps"]
-    drawn = dict(curves[:, :2].tolist())
-    assert [drawn.get(float(k)) for k in range(7)] == pytest.approx(seconds, rel=0.05)
+    seconds_at = dict(curves[:, :2].tolist())
+    assert [seconds_at.get(float(k)) for k in range(7)] == pytest.approx(seconds, rel=0.05)
 
 
 def test_names_from_files_are_no_html(page: Path) -> None:

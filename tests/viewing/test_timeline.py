@@ -412,5 +412,5 @@ def test_memory_does_not_grow_with_a_timeline(tmp_path: Path) -> None:
         tracemalloc.stop()
         return most
 
-    few = most_bytes(100_000)
-    assert most_bytes(400_000) < 1.2 * few
+    smaller = most_bytes(100_000)
+    assert most_bytes(400_000) < 1.2 * smaller
