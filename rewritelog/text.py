@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -363,7 +364,13 @@ def fault_text(path: Path, line: int, problem: str, text: str) -> str:
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether a pattern, with `*` for any characters, matches a name; in linear time."""
-    return fnmatchcase(name, _SPECIAL.sub(r"[\g<0>]", pattern))
+    return fnmatchcase(name, _escaped(pattern))
+
+
+@lru_cache(maxsize=1 << 8)
+def _escaped(pattern: str) -> str:
+    """Return the pattern as `fnmatch` takes it, from a cache: many names are compared with each."""
+    return _SPECIAL.sub(r"[\g<0>]", pattern)
 
 
 def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) -> Value:

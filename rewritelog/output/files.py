@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +22,7 @@ from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.paths import exists
 from rewritelog.running.engines import Gathered, in_threads
+from rewritelog.text import matches
 
 if TYPE_CHECKING:
     from rewritelog.formats.bgtrace.logset import LogSet
@@ -379,7 +379,7 @@ def copy_companions(logs: LogSet, target: Path, patterns: tuple[str, ...] = COMP
     chosen = (
         path
         for path in paths_in(logs.folder)
-        if any(fnmatchcase(path.name, pattern) for pattern in patterns)
+        if any(matches(pattern, path.name) for pattern in patterns)
     )
     copy_own_files(logs, (path for path in chosen if not path.is_dir()), target)
 

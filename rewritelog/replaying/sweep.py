@@ -177,9 +177,8 @@ class Sweep(Readable):
         least = min(self.points, key=lambda point: point.predicted_s)
         where = ", ".join(f"{name} {value}" for name, value in self._values(least).items())
         shortest = f"Shortest predicted run time: {time_text(least.predicted_s)}, with {where}"
-        fixed, recorded = "", self.logs.terms.recorded
-        if MACHINE not in self.axes:
-            fixed = self.network.text(recorded, varied=self.axes)
+        recorded = self.logs.terms.recorded
+        fixed = "" if MACHINE in self.axes else self.network.text(recorded, varied=self.axes)
         text = f"  network, except for what is varied: {printable(fixed)}"
         return [shortest, *([text] if fixed else [])]
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from rewritelog.replaying.workload import (
     Workload,
     grouped,
 )
-from rewritelog.rewriting.traces import TraceTask
+from rewritelog.rewriting.traces import TraceTask, load_events
 from rewritelog.text import matching, shorten_all
 
 _ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
@@ -74,19 +75,16 @@ def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
     Tasks differ only in these. Also return warnings of missing ranks and unused options. Memory is
     needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
     """
-    task = tasks[0]
-    events, *others = (joined(list(task.logs.map(each.load))) for each in tasks)
-    durations = {"new_s": events["new_s"]}
-    durations |= {f"new_s of {number}": other["new_s"] for number, other in enumerate(others)}
-    events.columns |= durations
-    workload, absent = workload_of(task.logs, events, [*durations]), task.logs.absent
+    task, named = tasks[0], {f"new_s {number}": each for number, each in enumerate(tasks)}
+    events = joined(list(task.logs.map(partial(load_events, named))))
+    workload, absent = workload_of(task.logs, events, [*named]), task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
     if task.params is not None:
         remarks += task.params.unused(matching(task.params.rules, workload.names))
     return workload, tuple(remarks)
 
 
-def workload_of(traces: Traces, events: Events, durations: Sequence[str] = ("new_s",)) -> Workload:
+def workload_of(traces: Traces, events: Events, durations: Sequence[str]) -> Workload:
     """Return all events of traces as SEBs that send no messages, with the columns `durations`."""
     sends, receives, together, transfers = _communication(traces, events)
     sent, received = _messages(events, sends, receives)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,8 +35,8 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.text import matching
 from rewritelog.timings.traces import EventParams, read_event_params
 
-_REPLAYED = ("lane", "group", *COMMUNICATION, "new_s", "uncovered")
-"""The columns of nodes that a replay needs, besides those that are always loaded."""
+_REPLAYED = ("lane", "group", *COMMUNICATION, "uncovered")
+"""The columns of nodes that a replay needs, besides those that are always loaded and durations."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TraceTask:
             changed |= not np.array_equal(old_s, new_s)
             statistics.dependencies += int(part["waits"].sum())
             if statistics.replay_size <= self.most_kept:
-                kept.append(part.only(_REPLAYED))
+                kept.append(part.only((*_REPLAYED, "new_s")))
             else:
                 kept.clear()
         writer.close()
@@ -115,9 +115,19 @@ class TraceTask:
             part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
             yield part, predicted, patterns
 
-    def load(self, parts: Iterable[Part]) -> Events:
-        """Return the events of a unit, with the columns that a replay needs."""
-        return joined([part.only(_REPLAYED) for part, *_ in self.parts(parts)])
+
+def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events:
+    """Return the events of a unit, with the columns that a replay needs.
+
+    `tasks` are those that give the events new durations, by the names of the columns for these.
+    """
+    loaded = list[Events]()
+    for part in parts:
+        for name, task in tasks.items():
+            ((part_of_task, *_),) = task.parts([part])
+            part.columns[name] = part_of_task["new_s"]
+        loaded.append(part.only((*_REPLAYED, *tasks)))
+    return joined(loaded)
 
 
 def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -> TraceTask:
