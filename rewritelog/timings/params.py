@@ -51,7 +51,7 @@ class Params(ParamRecords):
         return self.piece
 
     def table(self, event: str, parameters: int | None = None) -> tuple[Ints, Ints, Floats]:
-        """Return PEs, SEBs and parameters of an event's records, the latter of shape (records, p).
+        """Return PEs, SEBs and parameters, shape (records, p), of an event's records.
 
         Raise `UsageError` for an event without records, and for one with records of different
         numbers of parameters unless `parameters` is one of them.
