@@ -139,7 +139,7 @@ def leverages(terms: DesignTerms, measured: Floats, params: Floats) -> Floats:
 
 def _logs(params: Floats, unit: Floats) -> Floats:
     """Return log(1 + |p|/unit) with the sign of p."""
-    with np.errstate(over="ignore"):  # timed lines may have parameters beyond all of the run
+    with np.errstate(over="ignore"):  # timing lines may have parameters far beyond the run's
         sizes = np.minimum(np.abs(params) / unit, np.finfo(np.float64).max)
     return np.asarray(np.copysign(np.log1p(sizes), params))
 
@@ -169,7 +169,7 @@ SAMPLED_POINTS = 1 << 10
 
 
 def cover(coordinates: Floats, counts: Ints, taken: Flags, number: int, numbers: Keys) -> Ints:
-    """Choose points, in cells without any first, until `number` points are taken.
+    """Choose points until `number` are taken, first in cells that have none.
 
     `coordinates` has the shape (points, parameters), with parameters scaled to be comparable;
     `counts` is the number of rows at each point, `taken` the points that count as chosen already;

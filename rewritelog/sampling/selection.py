@@ -115,7 +115,7 @@ class Choice:
     rows: Ints
     """The chosen rows, ascending, including replicates."""
     replicates: int
-    """The number of them that are only replicates."""
+    """The number of chosen rows that are only replicates."""
     replicated_points: int
     points: int
     """The number of distinct parameter points among all rows."""
@@ -128,7 +128,7 @@ class Choice:
     """The number of rows with a parameter, or a term of the formula, outside the range of the
     points chosen or timed."""
     beyond: int
-    """The number of rows with more leverage on a fit to those points than any of those points."""
+    """The number of rows with more leverage on a fit to the measured points than any of them."""
     extrapolated_rows: Ints
     """The rows that are outside, beyond or both, ascending."""
 
@@ -269,7 +269,7 @@ class _StratumChoice:
         return np.concatenate([designed, spread])
 
     def _rows_of(self, chosen: Ints, number: int) -> Ints:
-        """Return a row of each chosen point, then second rows and so on, up to `number`."""
+        """Return one row of each chosen point, then a second one and so on, up to `number`."""
         if len(chosen) >= number:
             return self.order[self.starts[chosen]]
         point = self.points.point_of_row[self.order]
@@ -279,7 +279,7 @@ class _StratumChoice:
         return self.order[places[in_turn[:number]]]
 
     def _again(self, chosen: Ints) -> tuple[Ints, int]:
-        """Return the rows with which some points are measured again, and the number of points.
+        """Return up to `replicates` rows of each point to measure again, and the number of points.
 
         These are the first chosen points with several rows, or else the point with the most rows.
         """
