@@ -32,7 +32,7 @@ _GAP_NS = 2000
 """The gap between iterations, longer than the transit of any message."""
 _INT_LIMIT = 2**31
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
-"""The least and the range of the durations of SEBs without brackets, in ns."""
+"""The least duration of a SEB without a bracket, and the width of its range, in ns."""
 _CHAIN_NAMES = (
     "user_code",
     "AMPI_SEND",
@@ -164,7 +164,7 @@ def program_of(options: SynthCommand) -> program.SyntheticProgram:
 
 
 def _set_times(rows: Table, lay: Layout, kernels: Kernels) -> int:
-    """Fill in durations, starts, and where times of log events are; return the period in ns."""
+    """Fill in durations, starts and offsets of log events' times; return the period in ns."""
     marked, calls = rows["event"] >= 0, rows["name"] == b"user_code"
     for name, short, long in zip(("least_ns", "spread_ns"), _SHORT_NS, _LONG_NS, strict=True):
         rows[name] = np.where(rows["zero_length"] == 1, 0, np.where(calls, long, short))

@@ -25,17 +25,17 @@ _FIELDS = (
 ROW = np.dtype([*((name, np.int64) for name in _FIELDS), ("name", "S20")])
 """A row: count of messages to neighbours, number of the first one, count of broadcasts before
 them; event (−1: no bracket), index of the starting message (−1: none), whether the SEB starts by
-itself, numbers of dependencies, whether it takes no time, start in the iteration, range of
-durations without a bracket, and byte offsets of the times of its events (0: none)."""
+itself, numbers of dependencies, whether it takes no time, start in the iteration, least duration
+without a bracket and width of its range, and byte offsets of the log events' times (0: none)."""
 
 NEIGHBOURS = 6
-"""The directions of messages: ±x, ±y, ±z, and on nodes with several workers the next worker."""
+"""The directions to nodes: ±x, ±y, ±z; the one with this index is to the next worker thread."""
 
 BEGIN_LEAST_NS, BEGIN_SPREAD_NS = 200, 1800
 TAIL_LEAST_NS, TAIL_SPREAD_NS = 300, 900
 JITTER_NS = 64
 NOISE_LEAST, NOISE_SPREAD, NOISE_UNIT = 972, 105, 256_000
-"""The emulating machine takes four times the duration of an event, ±5 %."""
+"""The host takes four times the true duration of a kernel, ±5 %."""
 _LATENCY_NS, _LATENCY_STEP_NS = 155, 10
 PARAM_DRAW = 4
 """The draw of the first parameter of a bracket; those before are for times."""
@@ -89,7 +89,7 @@ class SyntheticProgram:
         return self.keys(pe, _EXTRA_COUNTER + iteration)
 
     def has_extra(self, pe: Ints, iteration: Ints) -> Flags:
-        """Return whether PEs have extra SEBs after iterations, with probability ½."""
+        """Return whether PEs have an extra SEB after iterations: if whole, with probability ½."""
         is_whole = (iteration + 1) * self.slots <= self.length
         return np.asarray(is_whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
 
@@ -146,7 +146,7 @@ class SyntheticProgram:
 
 
 def draw(keys: Keys, which: Ints | int, span: Ints | int) -> Ints:
-    """Return random integers from 0 to below `span`, which is less than 2³¹."""
+    """Return random integers in [0, `span`); `span` is less than 2³¹."""
     steps = np.multiply(GOLDEN, np.asarray(which + 1, dtype=np.uint64))
     return np.asarray((mix(keys + steps) >> np.uint64(33)).astype(np.int64) % span)
 
@@ -194,7 +194,7 @@ class Kernels:
 
     names: tuple[str, ...]
     parameters: Ints
-    """The number of parameters of each."""
+    """The number of parameters of each kernel."""
     constant: Ints
     low: Ints
     span: Ints
