@@ -31,7 +31,7 @@ class FitReport(Readable):
 
     @property
     def more(self) -> str:
-        """What `details` has, in a few words."""
+        """The contents of `details`, as a phrase."""
         of_one = "" if self.request.event else "; --event NAME: those of one event"
         return f"options and formulas{of_one}"
 

@@ -108,7 +108,7 @@ class Predictions:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd about the records so far, and about all once they have been read."""
+        """Warnings about the lines read so far; at the end, also if none is found or predicted."""
         warnings = [*self.malformed.warnings("line")]
         if not self.is_read:
             return tuple(warnings)
@@ -163,7 +163,7 @@ class Predictions:
 def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     """Return the predictions for files, or for a call: an event of the model, and its parameters.
 
-    Raise `MissingFileError` for a name of neither, and as `predict_call` and `to_inputs` do.
+    Raise `MissingFileError` if the first word is neither, and as `predict_call` and `to_inputs` do.
     """
     fitted, question = command.model, command.files
     words = [question] if isinstance(question, str | PathLike) else units.items_of(question) or []
@@ -367,7 +367,7 @@ class PredictedRows:
 
     @classmethod
     def of(cls, fitted: Fitted | None, event: str, params: Floats) -> PredictedRows:
-        """Return the predictions for rows of an event's parameters; unknown ones without a fit."""
+        """Return the predictions for rows of an event's parameters; NaN if `fitted` is None."""
         if fitted is None:
             return cls.unknown(len(params))
         predicted = fitted.prediction(event, params)

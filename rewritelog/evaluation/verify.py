@@ -125,7 +125,7 @@ class VerifyReport(Readable):
 def _worst_lines(
     fitted: Fitted, read: Timings, entry: int, lines: PredictedLines, most: int
 ) -> Iterator[WorstLine]:
-    """Yield the lines of an entry of the timings with the largest errors; equal ones once."""
+    """Yield the `most` lines with the largest errors in an entry; equal lines count as one."""
     samples, rows, errors = read.timings[entry], lines.rows, lines.relative_errors()
     least = np.unique(errors[~np.isnan(errors)])[::-1][:most].min(initial=np.inf)
     worst = np.flatnonzero(errors >= least)  # more than `most`: some are of equal lines
