@@ -116,9 +116,9 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
 
 
 def _pairs(block: CheckedBlock, dependencies: Records) -> tuple[Ints, Ints]:
-    """Return SEB and other SEB of the dependencies on SEBs that exist.
+    """Return the SEB that lists each dependency, and the SEB listed, for SEBs that exist.
 
-    The first is counted over the block, the other is an index in its timeline.
+    The former is an index in the block, the latter an index in the timeline.
     """
     other = dependencies["other"].astype(np.int64)
     exists = (other >= 0) & (other < block.total[dependencies.seb])

@@ -167,7 +167,7 @@ class CheckedBlock:
         return len(which), findings
 
     def location(self, seb: int, at: int) -> Location:
-        """Return the location of a SEB, counted over the block, with an offset in the buffer."""
+        """Return the location of offset `at` in the buffer, in the block's SEB with index `seb`."""
         loaded = self.records.loaded
         pe, index = int(self.records.pe[seb]), int(self.records.index[seb])
         return Location(loaded.file.path, loaded.block.offset + at, pe, index)

@@ -37,7 +37,7 @@ from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.text import count_text
 
 _SAMPLES = 8
-"""The number of places in all where timelines are examined."""
+"""The most places, over all files, where timelines are examined."""
 
 _SAMPLE_BYTES = 1 << 18
 
@@ -46,7 +46,7 @@ _SAME_LAYOUT = {5: 4}
 
 
 def likely_version(files: Iterable[TimelineFile], claimed: int) -> int | None:
-    """Return the log version that fits the first timelines better than the claimed one.
+    """Return the log version that fits sampled timelines better than the claimed one.
 
     Return None if there is none. 4 also stands for 5, which has the same layout.
     """

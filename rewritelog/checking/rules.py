@@ -281,7 +281,7 @@ def _depends(block: CheckedBlock) -> Flags:
 
 
 def _cause(block: CheckedBlock, seb: int) -> str:
-    """Return the message that starts a SEB."""
+    """Return the name of a SEB's starting message, for a finding."""
     sebs = block.records.sebs
     return f"message {sebs['msg_id'][seb]} of PE {sebs['src_pe'][seb]}"
 

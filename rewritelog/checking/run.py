@@ -106,12 +106,12 @@ class CheckPass(Gathered[Block, Findings]):
         return None
 
     def _flags_of(self, pe: Ints, number: Ints) -> Ints:
-        """Return the index of each message's flag, given its sender and its number there."""
+        """Return the index of each message's flag, given its source PE and number."""
         messages = pe.astype(np.uint64) << np.uint64(32) | number.astype(np.uint64)
         return (mix(messages) & np.uint64(self.flags.shape[1] - 1)).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out which flags are set: that stays in each process until it is gathered."""
+        """Return the state with only the shape of the flags: a process keeps those that it sets."""
         return {**vars(self), "flags": self.flags.shape}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
