@@ -147,7 +147,7 @@ def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int],
 def _events(
     side: BlockRecords, records: ParamRecords, event: Ints, usable: Flags
 ) -> tuple[Ints, Ints]:
-    """Return each bracket's event, 0 without a record, and each SEB's if bracketed whole, or −1."""
+    """Return the event of each bracket (0: no record) and of each SEB (−1: not a whole bracket)."""
     paired = Paired.of(side, records, usable)
     is_whole_seb, of_brackets = paired.bracket < 0, np.zeros(len(side.brackets), dtype=np.int64)
     of_brackets[paired.bracket[~is_whole_seb]] = event[paired.record[~is_whole_seb]]

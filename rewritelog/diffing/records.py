@@ -105,7 +105,7 @@ MEANINGLESS = {
     "name": "bytes after the name's NUL",
     "mpi_size": "mpiSize without an MPI operation",
 }
-"""The labels of differences in fields where they have no meaning, if both sides have the field."""
+"""The labels of meaningless differences, by field; noted only if both sides have the field."""
 
 _NO_ROWS = np.zeros(0, dtype=np.int64)
 _MOST_SHOWN = 1000
@@ -211,7 +211,7 @@ class _Pair:
         return self.a.walked[name], self.b.walked[name]
 
     def paired(self, name: str) -> tuple[Records, Records]:
-        """Return the records of the lists `name` that both sides have: the first of each SEB."""
+        """Return the records of both sides' lists `name`, each cut to the shorter length."""
         old, new = getattr(self.a, name), getattr(self.b, name)
         counts = self.counts(name)
         if np.array_equal(*counts):

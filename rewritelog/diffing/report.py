@@ -67,11 +67,11 @@ class Comparison(Readable):
     machine: tuple[HeadDifference, ...] = ()
     """Differences of the machine, or of what comes before the nodes of a rank."""
     without_params: SideName | None = None
-    """The side that has no param files, if the other has some, which then name its events."""
+    """The side that alone lacks param files: the files of the other side name its events."""
 
     @property
     def counted(self) -> dict[str, str]:
-        """What is counted on each side, and what it is called."""
+        """The counts of `Totals.sides` that make up the structure, each with its noun."""
         lists = LISTS if self.sides[0].has_messages else {}
         return {"SEBs": self.sides[0].terms.item, **lists}
 

@@ -53,7 +53,7 @@ class Pair:
 
 
 def plan_pairs(a: LogSet, b: LogSet) -> Iterator[Pair]:
-    """Yield pairs of all timelines, those that only B has last; nothing is read.
+    """Yield pairs that cover all timelines, those that only B has last; nothing is read.
 
     A pair is contiguous in a file of each side, and on each side no larger than the blocks of A.
     """
