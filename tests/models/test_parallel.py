@@ -112,6 +112,8 @@ begun, threadpoolctl.threadpool_limits = threading.Event(), Slow
 import rewritelog
 def work():
     rewritelog.fit({"work": ([[1], [2]], [1, 2])})
+work()  # Python's locks of modules that a thread imports would stop a child, too
+begun.clear()
 threading.Thread(target=work).start()
 begun.wait()
 """)
