@@ -27,12 +27,11 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from rewritelog.errors import OutputError, OutputWarning, spelled
+from rewritelog.errors import OutputError, OutputWarning, RewriteLogError, spelled
 from rewritelog.output.files import (
     AT_ONCE,
     are_same,
@@ -41,6 +40,7 @@ from rewritelog.output.files import (
     name_beside,
 )
 from rewritelog.progress import report_progress
+from rewritelog.running.engines import Threads
 from rewritelog.stopping import raise_if_stopped, stopped
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -168,14 +168,17 @@ def _discard(draft: Path) -> None:
 
 
 def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
-    """Remove files of a folder, several at a time, until a moment of the monotonic clock."""
+    """Remove files of a folder, several at a time, until a moment of the monotonic clock.
+
+    If the system denies the threads, some files are left.
+    """
 
     def unlink(path: Path) -> None:
         with suppress(OSError):
             path.unlink()
 
     paths = folder.iterdir()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with suppress(RewriteLogError), Threads(AT_ONCE) as pool:
         while time.monotonic() < until_s and (batch := list(islice(paths, _FEW_FILES))):
             list(pool.map(unlink, batch))
 

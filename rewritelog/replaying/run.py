@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import BusyPe, ReplayComparison, ReplayedRuns, ReplayReport
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
-from rewritelog.running.engines import cores, in_order
+from rewritelog.running.engines import Threads, cores, in_order
 from rewritelog.text import Readable
 
 WORST_PES = 5
@@ -163,7 +162,7 @@ def _analysed(
         return lost, find_critical_path(outcome), find_never_run(outcome)
 
     answers, workers = list[Gain](), cores()
-    with ThreadPoolExecutor(workers) as executor:
+    with Threads(workers) as executor:
         analysing = executor.submit(analysis)
         for answer in in_order(executor, operator.call, replays, workers):
             answers.append(answer)

@@ -20,8 +20,9 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from rewritelog.errors import RewriteLogError
 from rewritelog.progress import report_progress
 from rewritelog.running import EngineName
 from rewritelog.stopping import raise_if_stopped
@@ -34,6 +35,7 @@ AHEAD = 4
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 Results: TypeAlias = Generator[Result, None, None]
 
 _jobs: ContextVar[int] = ContextVar("rewritelog_jobs", default=0)
@@ -93,11 +95,29 @@ def _quota_of(group: Path, files: Sequence[str]) -> int:
         return sys.maxsize
 
 
+class Threads(ThreadPoolExecutor):
+    """Threads of this process, which are started when there is work for them."""
+
+    def submit(
+        self,
+        work: Callable[Arguments, Result],
+        /,
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Future[Result]:
+        """Return the future result; raise `RewriteLogError` if the system denies a thread."""
+        try:
+            return super().submit(work, *arguments, **named)
+        except RuntimeError as error:
+            reasons = "too many threads and processes, or too little memory"
+            raise RewriteLogError(f"a thread could not be started: {reasons}") from error
+
+
 def in_threads(
     work: Callable[[Item], Result], items: Iterable[Item], threads: int, ahead: int = 1
 ) -> Iterator[Result]:
     """Yield the results as `in_order` does, with `ahead` items in progress per thread."""
-    with ThreadPoolExecutor(threads) as executor:
+    with Threads(threads) as executor:
         yield from in_order(executor, work, items, ahead * threads)
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chosen import by_tier
 from commands import rewritelog as run
 from faulty import HANGS_S, SCRIPT
 from logbuilder import write_timings
@@ -108,6 +109,32 @@ def test_the_address_space_that_is_asked_for_is_enough(tmp_path: Path) -> None:
     words = ("rewrite", CELLS, "out", "--timings", CELLS / "timings.txt", "-q", "--dilation", 1)
     done = started(*words, cwd=tmp_path, within=limit)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+WRITERS: dict[str, list[str | Path]] = {
+    "rewrite": [CELLS, "out"],
+    "convert": [CELLS, "out"],
+    "synth": ["out"],
+}
+
+
+@pytest.mark.parametrize("command", by_tier(WRITERS, ["rewrite"], ["synth"]))
+def test_a_thread_that_the_system_denies_is_said_and_leaves_nothing(
+    command: str, tmp_path: Path
+) -> None:
+    """It was a traceback, with the draft beside OUT, since removing it takes threads, too."""
+    stack, space = f"({4 << 30}, {resource.RLIM_INFINITY})", f"({2 << 30}, {2 << 30})"
+    limits = (
+        f"resource.setrlimit(resource.RLIMIT_STACK, {stack})\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, {space})"
+    )
+    done = started(command, *WRITERS[command], cwd=tmp_path, within=limits)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "rewritelog: error: a thread could not be started: too many threads and processes, or "
+        "too little memory\n"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_may_not_be_searched_is_named(tmp_path: Path) -> None:
