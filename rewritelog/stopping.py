@@ -69,6 +69,17 @@ def stop_on_signals() -> None:
     os.register_at_fork(after_in_child=_leave_to_defaults)
 
 
+def take_signals_back() -> None:
+    """Raise `Stopped` again on signals that a library has taken, if `stop_on_signals` was called.
+
+    UCX, which MPI libraries use, takes SIGHUP as it is loaded, to print its debug messages from
+    then on.
+    """
+    for number in SIGNALS:
+        if signal.getsignal(number) is _stop:  # as far as Python knows
+            signal.signal(number, _stop)
+
+
 def _leave_to_defaults() -> None:
     """Let signals end a process that third-party code has forked, as they end any other one."""
     for number in SIGNALS:

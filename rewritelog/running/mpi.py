@@ -27,7 +27,13 @@ import numpy as np
 
 from rewritelog.errors import RewriteLogError, UsageError, spelled
 from rewritelog.running.engines import AHEAD, Engine, Gathered, Results, in_order
-from rewritelog.stopping import Stopped, raise_if_stopped, stop_from_thread, stopped
+from rewritelog.stopping import (
+    Stopped,
+    raise_if_stopped,
+    stop_from_thread,
+    stopped,
+    take_signals_back,
+)
 
 _GRACE_S = 3.0
 """How long a rank that stops waits for rank 0 to end the job, which takes some milliseconds."""
@@ -63,6 +69,7 @@ class MpiEngine(Engine):
                 f"the engine mpi needs mpi4py and an MPI library ({first}): "
                 "pip install 'rewritelog[mpi]'"
             ) from error
+        take_signals_back()
         self._mpi: Any = MPI
         self._comm = self._mpi.COMM_WORLD.Dup()
         self._rank = self._comm.Get_rank()

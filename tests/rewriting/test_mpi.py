@@ -195,6 +195,24 @@ def test_a_rank_that_is_ended_ends_the_job(
     signalled(logs, tmp_path / "work", rank, signal.SIGTERM, after_s)
 
 
+def test_a_hangup_ends_a_job_whatever_the_mpi_library_uses_it_for() -> None:
+    """UCX took it, printed hundreds of debug messages, and the job went on."""
+    hung_up = textwrap.dedent("""
+        import os, signal
+        from rewritelog.running import lead
+        from rewritelog.stopping import stop_on_signals
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        stop_on_signals()
+        def hang_up():
+            os.kill(os.getpid(), signal.SIGHUP)
+            print("it goes on")
+        lead("mpi", 0, hang_up)
+    """)
+    done = mpi(2, sys.executable, "-c", hung_up)
+    assert done.returncode != 0
+    assert done.stdout == ""
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_a_rank_that_is_ended_at_any_moment_ends_the_job(
