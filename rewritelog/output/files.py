@@ -254,7 +254,17 @@ def _check_writable(path: Path) -> None:
     else:
         target = Path(os.path.realpath(path))
         _check_mode(target)
+        check_can_replace(target)
         check_can_make_files(target.parent)
+
+
+def check_can_replace(target: Path) -> None:
+    """Raise `OSError` for another user's file or folder in one where only owners may rename."""
+    if target.exists():
+        above = target.parent.stat()
+        owners = (0, above.st_uid, target.stat().st_uid)
+        if above.st_mode & stat.S_ISVTX and os.geteuid() not in owners:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 def check_can_make_files(folder: Path) -> None:

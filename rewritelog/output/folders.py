@@ -36,6 +36,7 @@ from rewritelog.output.files import (
     AT_ONCE,
     are_same,
     check_can_make_files,
+    check_can_replace,
     flush_files,
     name_beside,
 )
@@ -100,6 +101,7 @@ def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) 
             if _holds(target, path) or _is_linked_from(path, target):
                 raise OutputError(f"{out}: the output would replace its own input {path}")
         _check_free(out, target, force=force)
+        check_can_replace(target)
         check_can_make_files(next(folder for folder in target.parents if folder.exists()))
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror or error}") from error

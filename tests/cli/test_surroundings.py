@@ -184,6 +184,28 @@ def test_a_read_only_file_is_kept_by_every_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("out", ["rewrite", CELLS, "out", "--dilation", "2", "--force"]),
+        ("model", ["fit", CELLS / "timings.txt", "-o", "model"]),
+    ],
+)
+def test_what_another_user_has_in_a_sticky_folder_is_refused_before_the_work(
+    out: str, words: list[str | Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rename failed in the end, when all the work had been done."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "model").write_text("theirs")
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    done = run(*words, cwd=tmp_path)
+    problem = f"{out}: cannot be written: Operation not permitted"
+    assert (done.returncode, done.stderr) == (1, f"rewritelog: error: {problem}\n")
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["model", "out"]
+    assert (tmp_path / "model").read_text() == "theirs"
+
+
 def test_a_name_of_any_length_in_a_model_file_is_read_back(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t", *[("x" * 20_000, 1.0 + n, float(n)) for n in range(9)])
     assert run("fit", timings, "-o", tmp_path / "m.json").returncode == 0
