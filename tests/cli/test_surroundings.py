@@ -183,7 +183,6 @@ def test_a_read_only_file_is_kept_by_every_output(tmp_path: Path) -> None:
         assert kept.read_text() == "x"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("out", "words"),
     [
@@ -206,6 +205,7 @@ def test_what_another_user_has_in_a_sticky_folder_is_refused_before_the_work(
     assert (tmp_path / "model").read_text() == "theirs"
 
 
+@pytest.mark.slow
 def test_a_name_of_any_length_in_a_model_file_is_read_back(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t", *[("x" * 20_000, 1.0 + n, float(n)) for n in range(9)])
     assert run("fit", timings, "-o", tmp_path / "m.json").returncode == 0
