@@ -47,10 +47,10 @@ static const uint8_t SCHEMA[MESSAGE_KINDS][FIELDS] = {
     [TEXTS] = {[1] = TEXT},
 };
 
-/* A field of a message: the offsets of its tag, of its value, of the content after a length, and of
+/* A field of a message: the offsets of its tag, of its value without any length before it, and of
    the next field; `bits` is the value of a varint, or that length. */
 typedef struct {
-    int64_t number, at, value, content, end;
+    int64_t number, at, content, end;
     uint64_t bits;
     int wire;
 } wire_field;
@@ -83,8 +83,8 @@ static inline int64_t read_one(const uint8_t *buf, int64_t at, int64_t end, wire
 {
     uint64_t tag;
     *field = (wire_field){.at = at};
-    field->value = field->content = read_varint(buf, at, end, &tag, fault);
-    if (field->value < 0)
+    field->content = read_varint(buf, at, end, &tag, fault);
+    if (field->content < 0)
         return -1;
     field->number = (int64_t)(tag >> 3);
     field->wire = (int)(tag & 7);
@@ -92,15 +92,15 @@ static inline int64_t read_one(const uint8_t *buf, int64_t at, int64_t end, wire
         return set_fault(fault, FIELD_NUMBER, at, field->number);
     if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32) {
         int64_t width = field->wire == WIRE_FIXED64 ? 8 : 4;
-        if (width > end - field->value)
-            return set_fault(fault, FIELD_CUT, field->value, width);
-        return field->end = field->value + width;
+        if (width > end - field->content)
+            return set_fault(fault, FIELD_CUT, field->content, width);
+        return field->end = field->content + width;
     }
     if (field->wire == WIRE_GROUP || field->wire == WIRE_GROUP_END)
-        return field->end = field->value;
+        return field->end = field->content;
     if (field->wire != WIRE_VARINT && field->wire != WIRE_BYTES)
         return set_fault(fault, WIRE_TYPE, at, field->wire);
-    int64_t next = read_varint(buf, field->value, end, &field->bits, fault);
+    int64_t next = read_varint(buf, field->content, end, &field->bits, fault);
     if (next < 0 || field->wire == WIRE_VARINT)
         return field->end = next;
     if (field->bits > (uint64_t)(end - next))
@@ -147,7 +147,7 @@ static inline bool next_field(const uint8_t *buf, int64_t end, wire_field *field
 }
 
 static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
-                             int64_t *fault);
+                             trace_node *node, int64_t *fault);
 
 /* Return where a field ends if its value is what `kind` allows, or -1. */
 static int64_t check_value(const uint8_t *buf, const wire_field *field, int kind, int64_t *fault)
@@ -160,7 +160,7 @@ static int64_t check_value(const uint8_t *buf, const wire_field *field, int kind
     if (kind < SEVERAL || field->wire != WIRE_BYTES)
         return set_fault(fault, FIELD_TYPE, field->at, field->number);
     if (kind >= IS)
-        return check_message(buf, field->content, field->end, kind - IS, fault);
+        return check_message(buf, field->content, field->end, kind - IS, NULL, fault);
     if (each == VARINT) {
         uint64_t value;
         int64_t at = field->content;
@@ -181,16 +181,6 @@ static inline int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, i
     if (next < 0 || field->number >= FIELDS)
         return next;
     return check_value(buf, field, SCHEMA[message][field->number], fault);
-}
-
-/* Return `end` if a message from `at` on is what the schema says, or -1. It holds no message of
-   its own kind, so that the depth is that of the schema. */
-static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message, int64_t *fault)
-{
-    wire_field field;
-    while (at >= 0 && at < end)
-        at = check_field(buf, at, end, message, &field, fault);
-    return at;
 }
 
 /* Copy what a `trace_node` holds of a field. */
@@ -224,6 +214,20 @@ static void keep(const uint8_t *buf, const wire_field *field, trace_node *node)
         node->duration_at = field->end;
 }
 
+/* Return `end` if a message from `at` on is what the schema says, or -1; fill in `node` unless it
+   is NULL. A message holds none of its own kind, so that the depth is that of the schema. */
+static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
+                             trace_node *node, int64_t *fault)
+{
+    wire_field field;
+    while (at >= 0 && at < end) {
+        at = check_field(buf, at, end, message, &field, fault);
+        if (node && at >= 0)
+            keep(buf, &field, node);
+    }
+    return at;
+}
+
 /* Walk the message at `at`, a node or the metadata; return where it ends, or -1. */
 static int64_t walk_message(const uint8_t *buf, int64_t buf_len, int64_t at, int message,
                             trace_node *node, int64_t *fault)
@@ -241,13 +245,7 @@ static int64_t walk_message(const uint8_t *buf, int64_t buf_len, int64_t at, int
         return set_fault(fault, MESSAGE_EMPTY, at, 0);
     *node = (trace_node){.at = at, .body = body, .end = body + (int64_t)length};
     node->duration_at = body;
-    for (wire_field field = {.end = body}; field.end < node->end;) {
-        if (check_field(buf, field.end, node->end, message, &field, fault) < 0)
-            return -1;
-        if (message == NODE)
-            keep(buf, &field, node);
-    }
-    return node->end;
+    return check_message(buf, body, node->end, message, message == NODE ? node : NULL, fault);
 }
 
 int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_metadata,
@@ -291,7 +289,7 @@ static double number_of(const uint8_t *buf, const wire_field *field)
     double as_double;
     float as_float;
     if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32)
-        memcpy(&bits, buf + field->value, field->wire == WIRE_FIXED64 ? 8 : 4);
+        memcpy(&bits, buf + field->content, field->wire == WIRE_FIXED64 ? 8 : 4);
     switch (field->number) {
     case DOUBLE: memcpy(&as_double, &bits, sizeof as_double); return as_double;
     case FLOAT: memcpy(&as_float, &bits, sizeof as_float); return as_float;
