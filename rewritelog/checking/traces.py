@@ -144,7 +144,7 @@ def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str
     yield "cycle", in_cycle, "waits for itself, through others or directly"
     is_needed = np.zeros(len(events), dtype=np.bool_)
     is_needed[before] = True
-    computing = events["type"] == traces.types.index(traces.computing)
+    computing = events["type"] == traces.computing
     leaves = np.flatnonzero(computing & ~is_needed & ~events["on_host"])
     yield "device-leaf", leaves, "nothing depends on it"
     zero = np.flatnonzero(computing & (events["duration_s"] == 0))

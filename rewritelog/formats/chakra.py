@@ -234,8 +234,8 @@ class ChakraTraces(Traces):
     title = "Chakra execution traces"
     types = NODE_TYPES
     ending = ".et"
-    computing = "COMP"
-    communicating = ("COLL", "SEND", "RECV")
+    computing = NODE_TYPES.index("COMP")
+    communicating = tuple(map(NODE_TYPES.index, ("COLL", "SEND", "RECV")))
 
     def read(self, unit: Unit) -> Iterator[NodePart]:
         """Yield the parts of a unit, the first with the metadata before its nodes."""

@@ -342,13 +342,13 @@ class Traces(Opened):
         "event_params",
         ("thread, stream or network", "threads, streams and networks"),
     )
-    types: ClassVar[tuple[str, ...]] = ()
-    """The types of events."""
-    communicating: ClassVar[tuple[str, str, str]] = ("", "", "")
+    types: ClassVar[tuple[str, ...]]
+    """The types of events, which columns and the following name by their indices."""
+    communicating: ClassVar[tuple[int, ...]]
     """The types of collectives, of sends and of receives, in this order."""
-    ending: ClassVar[str] = ""
+    ending: ClassVar[str]
     """The ending of the file names that simulators look for."""
-    computing: ClassVar[str] = ""
+    computing: ClassVar[int]
     """The type of events that compute, whose durations are rewritten by default."""
 
     def units(self, *, in_turn: bool = False) -> tuple[Unit, ...]:  # noqa: ARG002 - one a file
@@ -364,7 +364,7 @@ class Traces(Opened):
             if name not in self.types:
                 known = ", ".join(self.types)
                 raise UsageError(f"there is no type {name!r}: {self.title} have {known}")
-        return tuple(self.types.index(name) for name in names or (self.computing,))
+        return tuple(map(self.types.index, names)) if names else (self.computing,)
 
     @property
     def pes(self) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ _RING = (_ALL_GATHER, 6, 7, 8)
 
 def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     """Return all lanes, and the index of the lane of each event."""
-    kind, kinds = events["type"], _communicating(traces)
+    kind, kinds = events["type"], traces.communicating
     is_network = np.isin(kind, kinds) & ~events["on_host"]
     where = np.where(is_network, NETWORK, np.where(events["on_host"], HOST, DEVICE))
     of_group = np.where(kind == kinds[0], len(traces.types) + events["group"].number, kind)
@@ -62,11 +62,6 @@ def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
     rows = zip(where.tolist(), numbers[keys % size].tolist(), strict=True)
     tracks = [words[at].format(networks[of] if at == NETWORK else of) for at, of in rows]
     return Lanes(rank, where, np.array(tracks, dtype=np.str_)), lane
-
-
-def _communicating(traces: Traces) -> list[int]:
-    """Return the types of collectives, sends and receives, as indices into the traces' types."""
-    return list(map(traces.types.index, traces.communicating))
 
 
 def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
@@ -145,7 +140,7 @@ def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Tr
     of its own.
     """
     on_device = ~events["on_host"]
-    rows = (np.flatnonzero(on_device & (events["type"] == kind)) for kind in _communicating(traces))
+    rows = (np.flatnonzero(on_device & (events["type"] == kind)) for kind in traces.communicating)
     collectives, sends, receives = (
         row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows
     )

@@ -158,7 +158,7 @@ def _statistics(
     outcomes[by_model] = np.where(exact, BlockCount.BY_EXACT, BlockCount.BY_MODEL)
     counts = np.bincount(outcomes, minlength=len(BlockCount))
     counts[[BlockCount.SEBS, BlockCount.BRACKETS]] = len(part), len(by_model)
-    on_device = (part["type"] == task.logs.types.index(task.logs.computing)) & ~part["on_host"]
+    on_device = (part["type"] == task.logs.computing) & ~part["on_host"]
     lacking = np.flatnonzero(place == DurationSum.WITHOUT_OLD)
     first = (part.first + lacking[:EXAMPLES]).tolist()
     places = [f"rank {part.unit.rank} node {number}" for number in first]
