@@ -107,15 +107,13 @@ class NodePart(Part):
     def attributes(self, name: str) -> Table:
         """Return the core's struct `attribute` for each node; common ones are read together."""
         if name not in self._attributes:
-            names = [text.encode() for text in (_COMMON if name in _COMMON else (name,))]
+            names = _COMMON if name in _COMMON else (name,)
+            encoded = [text.encode() for text in names]
+            texts = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+            ends = np.cumsum([*map(len, encoded)])
             attributes = np.empty((len(names), len(self)), dtype=core.structs["attribute"])
-            texts = np.frombuffer(b"".join(names), dtype=np.uint8)
-            core.read_attributes(
-                self.buffer, self.nodes, texts, np.cumsum([*map(len, names)]), attributes
-            )
-            self._attributes |= {
-                encoded.decode(): column for encoded, column in zip(names, attributes, strict=True)
-            }
+            core.read_attributes(self.buffer, self.nodes, texts, ends, attributes)
+            self._attributes |= zip(names, attributes, strict=True)
         return self._attributes[name]
 
     def number(self, name: str) -> Floats:
