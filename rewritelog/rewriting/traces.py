@@ -64,7 +64,8 @@ class TraceTask:
 
         writer = UnitWriter(unit, sink)
         changed = False
-        for part, predicted, patterns in self.parts(self.logs.read(unit)):
+        for part in self.logs.read(unit):
+            predicted, patterns = self.predict(part)
             old_s, new_s = part["duration_s"], part["new_s"]
             new_s = writer.write(part, new_s, new_s != old_s) / 1e6
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
@@ -93,27 +94,27 @@ class TraceTask:
             types = ", ".join(self.logs.types[number] for number in self.types)
             yield f"there are no nodes of type {types}, so the model predicts nothing"
 
-    def parts(self, parts: Iterable[Part]) -> Iterator[tuple[Part, Predicted, frozenset[str]]]:
-        """Yield parts with predictions and the patterns of options that match.
+    def predict(self, part: Part) -> tuple[Predicted, frozenset[str]]:
+        """Return the predictions for a part, and the patterns of options that match.
 
-        Parts get columns: `chosen`, whether a node is of the types that are rewritten; `new_s`, the
-        new durations before they are rounded; `uncovered`, whether a chosen node is not covered.
+        The part gets columns: `chosen`, whether a node is of the types that are rewritten;
+        `new_s`, the new durations before they are rounded; `uncovered`, whether a chosen node is
+        not covered.
         """
-        for part in parts:
-            chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
-            names = partial(part.__getitem__, "name")
-            factors, patterns = dilations_of(self.dilations, len(part), names)
-            params, uncovered = NO_RECORDS, np.zeros_like(chosen)
-            if self.params is not None:
-                params, _ = self.params.records(part, np.flatnonzero(chosen))
-                patterns |= matching(self.params.rules, part["name"].distinct)
-                uncovered |= chosen
-            predicted = self.predictor.predict(params, np.array([part.unit.rank]))
-            new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.known_seb
-            new_s[by_model] = predicted.given_s[predicted.is_known]
-            uncovered[by_model] = False
-            part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
-            yield part, predicted, patterns
+        chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
+        names = partial(part.__getitem__, "name")
+        factors, patterns = dilations_of(self.dilations, len(part), names)
+        params, uncovered = NO_RECORDS, np.zeros_like(chosen)
+        if self.params is not None:
+            params, _ = self.params.records(part, np.flatnonzero(chosen))
+            patterns |= matching(self.params.rules, part["name"].distinct)
+            uncovered |= chosen
+        predicted = self.predictor.predict(params, np.array([part.unit.rank]))
+        new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.known_seb
+        new_s[by_model] = predicted.given_s[predicted.is_known]
+        uncovered[by_model] = False
+        part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
+        return predicted, patterns
 
 
 def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events:
@@ -124,8 +125,8 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events
     loaded = list[Events]()
     for part in parts:
         for name, task in tasks.items():
-            ((part_of_task, *_),) = task.parts([part])
-            part.columns[name] = part_of_task["new_s"]
+            task.predict(part)
+            part.columns[name] = part["new_s"]
         loaded.append(part.only((*_REPLAYED, *tasks)))
     return joined(loaded)
 

@@ -301,7 +301,8 @@ def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
     writer = UnitWriter(unit, lambda _: None)
 
     def pairs() -> Iterator[tuple[Events, Events]]:
-        for part, *_ in task.parts(task.logs.read(unit)):
+        for part in task.logs.read(unit):
+            task.predict(part)
             old, new_s = part.only(COMPARED), part["new_s"]
             new_us = writer.write(part, new_s, new_s != old["duration_s"])
             new = {"duration_us": new_us, "duration_s": new_us / 1e6}
