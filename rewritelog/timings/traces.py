@@ -18,7 +18,7 @@ import json
 import math
 import re
 import string
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -293,10 +293,8 @@ class WrittenTimings(Readable):
     """The types of nodes that get a line."""
     lines: Counter[str] = field(default_factory=Counter)
     """The number of lines of each event."""
-    points: Counter[str] = field(default_factory=Counter)
-    """The number of points of each event, if no hashes of 64 bits collide."""
-    hashes: set[int] = field(default_factory=set)
-    """A hash of each point of each event."""
+    points: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """A hash of each point of each event; hashes of 64 bits hardly collide."""
     left_out: Counter[str] = field(default_factory=Counter)
     """The nodes without a line: of duration `zero`, and `unusable` ones."""
     lacking: Counter[str] = field(default_factory=Counter)
@@ -307,11 +305,8 @@ class WrittenTimings(Readable):
     def add(self, part: _Lines) -> None:
         """Add the lines of another part."""
         for event, params, count in part.calls:
-            key = hash((event, params))
             self.lines[event] += count
-            if key not in self.hashes:
-                self.hashes.add(key)
-                self.points[event] += 1
+            self.points[event].add(hash(params))
         self.left_out.update(part.left_out)
         self.lacking.update(part.lacking)
         self.matched_patterns.update(part.matched_patterns)
@@ -319,7 +314,7 @@ class WrittenTimings(Readable):
     @property
     def events(self) -> list[tuple[str, int, int]]:
         """Each event with the numbers of its lines and of its points."""
-        return [(event, count, self.points[event]) for event, count in self.lines.items()]
+        return [(event, count, len(self.points[event])) for event, count in self.lines.items()]
 
     @property
     def warnings(self) -> tuple[str, ...]:
