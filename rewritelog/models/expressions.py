@@ -273,8 +273,12 @@ class Expression:
         return self._spelled(names, language).text
 
     def as_factor(self, names: Mapping[int, str], language: Language = "text") -> str:
-        """Return what `to_text` does, in parentheses if it needs them as a factor of a product."""
-        return f"{self._spelled(names, language):{PRODUCT}}"
+        """Return what `to_text` does, in parentheses if it needs them after a coefficient.
+
+        Where a blank stands for the product, a sign would look like that of a difference.
+        """
+        spelled = self._spelled(names, language)
+        return f"{spelled:{CLOSED if spelled.text.startswith('-') else PRODUCT}}"
 
     def _spelled(self, names: Mapping[int, str], language: Language) -> _Spelled:
         stack = list[_Spelled]()
@@ -282,8 +286,7 @@ class Expression:
         for step in self.steps:
             precedence = CLOSED
             if isinstance(step, float):
-                exact = language == "text"
-                text = shortest_text(step) if exact else number_in_language(step, language)
+                text = number_in_language(step, language, is_exact=True)
                 precedence = PRODUCT if r"\cdot" in text else CLOSED
             elif step in OPERATIONS:
                 operands = stack[-OPERATIONS[step].arity :]
@@ -313,14 +316,15 @@ def constant(value: float) -> Expression:
     return Expression((abs(float(value)), *([NEGATE] if value < 0 else [])))
 
 
-def number_in_language(value: float, language: Language) -> str:
-    """Return a number: exactly in Python, with six digits elsewhere.
+def number_in_language(value: float, language: Language, *, is_exact: bool = False) -> str:
+    """Return a number: exactly in Python and if `is_exact`, else with six digits.
 
-    In Python it has a point: powers of integers may overflow.
+    Numbers within terms are exact, since they may be compared. In Python a number has a point:
+    powers of integers may overflow.
     """
     if language == "python":
         return repr(value)
-    digits = f"{value:.6g}"
+    digits = shortest_text(value) if is_exact else f"{value:.6g}"
     if language == "text" or "e" not in digits:
         return digits
     mantissa, _, exponent = digits.partition("e")

@@ -570,5 +570,7 @@ def _sum_text(function: FittedFunction, names: dict[int, str], language: Languag
     for term, value in _values_of(function):
         if value:
             factor, number = term.as_factor(names, language), number_in_language(value, language)
-            texts.append(number if term == ONE else f"{number}{_TIMES[language]}{factor}")
+            # in LaTeX two numbers with a space between them would look like one
+            times = r" \cdot " if language == "latex" and factor[0].isdigit() else _TIMES[language]
+            texts.append(number if term == ONE else f"{number}{times}{factor}")
     return (" + ".join(texts) or "0").replace("+ -", "- ")

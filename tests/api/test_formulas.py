@@ -121,6 +121,32 @@ def test_coefficients_quality_and_the_table_of_fits() -> None:
         fitted.formula("k", "c")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("term", "text", "latex"),
+    [
+        ("-p1", "2*(-p1)", r"2 \, \left(-p_{1}\right)"),
+        ("-p1*p1", "2*(-p1*p1)", r"2 \, \left(-p_{1} \cdot p_{1}\right)"),
+        ("2^p1", "2*2^p1", r"2 \cdot 2^{p_{1}}"),
+        ("5*p1", "2*5*p1", r"2 \cdot 5 \cdot p_{1}"),
+        ("1/p1", "2*1/p1", r"2 \, \frac{1}{p_{1}}"),
+        ("(p1 == 1048577)", "2*(p1 == 1048577)", r"2 \, [p_{1} = 1048577]"),
+    ],
+)
+def test_a_coefficient_is_read_as_a_factor_of_its_term(
+    tmp_path: Path, term: str, text: str, latex: str
+) -> None:
+    """`2 -p1` looked like a difference, `2 2^p1` like 22^p1; 1048577 was rounded to 1.04858e6."""
+    formulas = tmp_path / "f.toml"
+    formulas.write_text(f"[[formula]]\nevent = 'k'\nterms = ['1', '{term}']\n")
+    sizes = np.append(np.arange(1.0, 9), 1048577 if "==" in term else 9)[:, None]
+    seconds = 600 + 2 * parse(term).evaluate(sizes)
+    fitted = rewritelog.fit({"k": (sizes, seconds)}, formulas=formulas)
+    assert fitted.formula("k") == f"600 + {text}"
+    assert fitted.formula("k", "latex") == f"600 + {latex}"
+    factor = text.removeprefix("2*")
+    assert re.search(rf"\(2 ± \S+\) {re.escape(factor)}\n", fitted.summary())
+
+
 def test_an_event_with_several_numbers_of_parameters_asks_for_one() -> None:
     both = rewritelog.read_timings(LINES).timings
     (pairs, bonded) = both
