@@ -130,6 +130,20 @@ def test_times_that_the_fit_puts_below_zero_are_in_no_interval(tmp_path: Path) -
     assert report.overall.coverage == 0.5
 
 
+def test_what_grows_from_the_edge_of_the_range_is_not_below_zero() -> None:
+    """The terms are negative out there, but the prediction is not: each line counted as below 0."""
+    sizes = np.arange(1.0, 41)
+    params = np.column_stack((sizes, sizes * 7 % 11))
+    timings = {"k": (params, 1e-6 * (100 - 2 * sizes + 3 * params[:, 1]))}
+    fitted = rewritelog.fit(timings, model_options={"exact_match": "never", "correction": "none"})
+    beyond = np.array([[60.0, 0], [80, 0], [200, 2], [500, 5]])
+    seconds = fitted.predict("k", beyond)
+    assert (seconds > 0).all()
+    assert eval(fitted.formula("k", "python"), {"np": np, "p1": 80, "p2": 0}) < 0  # noqa: S307
+    overall = rewritelog.verify(fitted, {"k": (beyond, seconds)}).overall
+    assert (overall.negative, overall.coverage) == (0, 1.0)
+
+
 def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
     files = [
         write_timings(tmp_path / f"{n}.txt", ("k", 1e-6 * n, float(n)), ("k", 1e-6 / n, 1.0))

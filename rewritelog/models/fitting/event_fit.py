@@ -86,7 +86,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
         """Return each row's seconds, NaN where they are not finite, given the samples' range.
 
         Also return which rows are outside the range, which have more leverage than any sample, and
-        for which the function is negative.
+        for which the function is negative, unless its growth from the edge of the range is not.
         """
         columns = columns_of(self.function.terms, params)
         raw = self.function.raw(params, columns)
@@ -96,6 +96,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
         outside = is_outside(params, lowest, highest)
         if self.growth is not None and outside.any():
             seconds[outside] = self.growth.predict(self.function, params[outside], lowest, highest)
+            negative[outside] &= ~(seconds[outside] > 0)
         return seconds, outside, remote, negative
 
     def widening(self, far: Floats) -> Floats | float:
@@ -227,9 +228,9 @@ class EventFit(
         samples, with the ranks that guarantee the coverage for any distribution of the errors
         (as in split conformal prediction, Lei et al., JASA 113, 2018). For exact matches timed more
         than once, the ratios are those of samples measured again. An interval always includes its
-        prediction. The bounds are NaN with too few samples or points.
+        prediction. The bounds are NaN with too few samples or points, and for negative predictions.
         """
-        seconds = self.predict(params)
+        seconds, _, _, negative = self._by_function(params)
         far = distance(params, self.lowest, self.highest)
         low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
@@ -238,6 +239,7 @@ class EventFit(
                 wider = class_fit.widening(far[rows])
                 low[rows] = seconds[rows] * shortest / wider
                 high[rows] = seconds[rows] * longest * wider
+        low[negative] = high[negative] = np.nan
         predicted, _ = self._with_exact_matches(params, seconds)
         matches = self.exact_matches
         if matches is not None and len(matches.ratios):
