@@ -24,6 +24,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     shortest_text,
+    some_text,
     time_column,
     time_range_text,
     time_text,
@@ -41,6 +42,8 @@ class CategoryTotal:
     """The bounds of the 90 % interval, NaN if the model has none."""
     high_s: float
     extrapolated: bool
+    negative: bool
+    """Whether the fit is negative, which counts as 0 and has no interval."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,23 +75,31 @@ class RunPrediction(Readable):
     def interval_s(self) -> tuple[float, float]:
         """The 90 % interval of the run time, if the errors of the categories are independent.
 
-        NaN if a category has no interval.
+        It leaves out those whose fit is negative. NaN if another one has no interval.
         """
-        below = math.hypot(*(total.seconds - total.low_s for total in self.categories))
-        above = math.hypot(*(total.high_s - total.seconds for total in self.categories))
+        totals = [total for total in self.categories if not total.negative]
+        below = math.hypot(*(total.seconds - total.low_s for total in totals))
+        above = math.hypot(*(total.high_s - total.seconds for total in totals))
         low = max(self.total_s - below, 0.0) if math.isfinite(below) else math.nan
         high = self.total_s + above if math.isfinite(above) else math.nan
         return low / self.pes, high / self.pes
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A warning if the run is beyond those that the model was fitted to."""
+        """A warning if the run is beyond those that the model was fitted to, or a fit negative."""
         beyond = [total.category for total in self.categories if total.extrapolated]
-        if not beyond:
-            return ()
+        negative = [total.category for total in self.categories if total.negative]
         at = ", ".join(f"{name}={shortest_text(value)}" for name, value in self.values)
-        are = f"{len(beyond)} of {count_text(len(self.categories), 'category')}"
-        return (f"{are} extrapolated: no run was as large or as small as {at}",)
+        warnings = list[str]()
+        if beyond:
+            are = f"{len(beyond)} of {count_text(len(self.categories), 'category')}"
+            warnings.append(f"{are} extrapolated: no run was as large or as small as {at}")
+        if negative:
+            warnings.append(
+                f"the fit of {some_text(negative, 5)} is below zero at {at}: it counts as 0 s, and "
+                "the interval of the run leaves it out"
+            )
+        return tuple(warnings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the prediction as a JSON object."""
@@ -189,11 +200,12 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
     for event, point in zip((fit.event for fit in fits), points, strict=True):
         row = PredictedRows.of(fitted, event, np.array([[value for _, value in point]]))
         seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
-        if math.isnan(low + high) and seconds == 0:
+        is_negative = bool(row.negative[0])
+        if math.isnan(low + high) and seconds == 0 and not is_negative:
             low = high = 0.0  # a category that no run ever had
         name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
-        categories.append(CategoryTotal(name, seconds, low, high, is_outside))
+        categories.append(CategoryTotal(name, seconds, low, high, is_outside, is_negative))
     run = RunPrediction(model, points[0], tuple(categories))
     if math.isinf(run.total_s):  # also if a category is NaN
         no_time = (

@@ -210,6 +210,34 @@ def test_a_category_without_a_prediction_is_not_called_a_time_too_large(tmp_path
         rewritelog.predict_run(fitted, {"P": 4, "D": 2})
 
 
+@pytest.mark.parametrize("model", ["auto", "least-squares"])
+def test_a_category_below_zero_is_not_said_to_be_certain(model: str, tmp_path: Path) -> None:
+    """It had the interval from 0 to 0 s, as a category that no run ever had."""
+    runs = np.array([(p, d) for p in (8, 16, 32, 64) for d in (16e3, 32e3, 64e3)])
+    pes, size = runs.T
+    noise = np.random.default_rng(1).normal(1, 0.02, (2, len(runs)))
+    of_category = {
+        "lost::useful[k]": size * 1e-6 * noise[0],
+        "lost::insufficient parallelism": (pes - 1) * (1e-5 - 1.2e-10 * size) * noise[1],
+        "lost::start": np.zeros(len(runs)),
+    }
+    formulas = tmp_path / "f.toml"
+    kind = "[[formula]]\nevent = '{}'\nkind = '{}'\n"
+    formulas.write_text(
+        kind.format("lost::useful*", "lost-work")
+        + kind.format("lost::insufficient parallelism", "lost-insufficient-parallelism")
+    )
+    timings = {event: (runs, seconds) for event, seconds in of_category.items()}
+    fitted = rewritelog.fit(timings, model, formulas=formulas if model == "auto" else None)
+    run = rewritelog.predict_run(fitted, {"P": 64, "D": 256000})
+    report = run.to_json()
+    assert report["categories_s"]["insufficient parallelism"] == 0
+    assert report["intervals_s"]["insufficient parallelism"] == [None, None]
+    assert report["intervals_s"]["start"] == [0, 0]
+    assert 0 < report["low_s"] < report["predicted_s"] < report["high_s"]
+    assert any("fit of insufficient parallelism is below zero" in text for text in run.warnings)
+
+
 def test_a_replayed_time_is_no_slow_first_call() -> None:
     assert first_call("kernel") != first_call("lost::communication").replace("lost::communication",
                                                                              "kernel")  # fmt: skip
