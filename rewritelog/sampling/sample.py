@@ -220,13 +220,14 @@ class SampleReport(Readable):
         for spread in self.spreads:
             if not spread.is_large:
                 continue
-            points = sum(
-                choice.replicated_points
+            choices = [
+                choice
                 for choice in self.strata
                 if (choice.stratum.event, choice.stratum.parameters)
                 == (spread.event, spread.parameters)
-            )
-            times = max(spread.replicates, self.options.replicates)
+            ]
+            points = sum(choice.replicated_points for choice in choices)
+            times = max(choice.most_times for choice in choices)
             again = f"the list repeats {count_text(points, 'point')} of it up to {times} times"
             if points == 0:
                 again = "no parameters recur in the run, so replicates are not possible"

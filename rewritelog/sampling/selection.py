@@ -137,6 +137,12 @@ class Choice:
         """The number of rows that are outside, beyond or both."""
         return len(self.extrapolated_rows)
 
+    @property
+    def most_times(self) -> int:
+        """How often the chosen rows have the same parameters, at most."""
+        chosen = DistinctPoints.of_rows(self.stratum.params[self.rows])
+        return int(chosen.counts.max(initial=0))
+
     def to_json(self) -> dict[str, Any]:
         """Return all counts and shares as a JSON object."""
         stratum = self.stratum

@@ -174,6 +174,18 @@ def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
         run(logs)
 
 
+def test_a_warning_of_noise_says_how_often_the_list_has_a_point(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    """It gave the number that the noise calls for, also where no parameters recur that often."""
+    folder, out = sample_logs / "cells", tmp_path / "list.txt"
+    timings = (folder / "timings.txt",)
+    report = sample(SampleCommand(folder, out, fraction=0.3, timings=timings))
+    times = Counter((event, params) for _, _, event, params in map(tuple, read_chosen(out)))
+    assert max(times.values()) == 2
+    assert warned(report, "Cell::bonded", "vary by 5.7 %", "repeats 1 point of it up to 2 times")
+
+
 def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
     noisy = [("self", seconds, 500.0) for seconds in (0.942, 1.0, 1.058)]
     timings = write_timings(
