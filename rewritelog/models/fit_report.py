@@ -489,8 +489,8 @@ def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
 
 
 def _total_ratio(fit: EventFit) -> float:
-    """Return the largest factor that corrects sums among the classes."""
-    return max(part.total_ratio for part in fit.classes[1:] or fit.classes)
+    """Return the largest factor that corrects sums among the classes, as it is printed."""
+    return float(f"{max(part.total_ratio for part in fit.classes[1:] or fit.classes):.3g}")
 
 
 def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.registry import load_model
@@ -86,6 +89,22 @@ def test_totals_that_long_calls_raise_are_named_with_their_factor() -> None:
     (several,) = with_long_calls(4)
     assert "totals leave it out" not in several
     assert "totals are 7.63 × those of usual times (total='typical' leaves that out)" in several
+
+
+def test_totals_that_are_1_times_the_usual_ones_are_not_mentioned() -> None:
+    """It was "totals are 1 × those of usual times", of calls that vary without long ones."""
+    draw = np.random.default_rng(1)
+    seconds = 1e-6 * np.exp(0.6 * draw.standard_normal(40))
+    timings = EventTimings("copy", draw.uniform(1, 99, (40, 1)), seconds)
+    fitted: Any = load_model("auto", {}).fit((timings,))
+    ((key, fit),) = fitted.fits.items()
+    texts = {}
+    for ratio in (1.4, 1.0049):
+        whole = structs.replace(fit.whole, total_ratio=ratio)
+        changed = replace(fitted, fits={key: structs.replace(fit, classes=(whole,))})
+        (texts[ratio],) = (text for text in changed.warnings() if "explain little" in text)
+    assert "of the time, and totals are 1.4 × those of usual times" in texts[1.4]
+    assert "of the time; pass parameters" in texts[1.0049]
 
 
 def test_many_events_without_any_time_have_a_table() -> None:
