@@ -181,7 +181,8 @@ class LogInfo(Readable):
             lines.append(f"{count_text(self.not_finite, 'SEB')} with times that are not finite")
         if self.tracer_replaces > 0:
             share = percent_text(self.tracer_replaces, 1)
-            lines.append(f"TraceR has durations of its own for {share} of it (docs/simulating.md)")
+            whose = f"for {share} of the SEBs' time"
+            lines.append(f"TraceR takes durations of its own {whose} (docs/simulating.md)")
         return lines
 
 

@@ -197,7 +197,7 @@ def test_what_tracer_would_replace_is_told_where_there_is_any(tmp_path: Path) ->
     surveyed = survey(open_logs(write_logs(tmp_path / "logs", [line])))
     assert surveyed.tracer_replaces == pytest.approx(0.4)
     assert surveyed.to_json()["tracer_replaces"] == pytest.approx(0.4)
-    assert "TraceR has durations of its own for 40.0 % of it" in surveyed.text()
+    assert "TraceR takes durations of its own for 40.0 % of the SEBs' time" in surveyed.text()
     own = survey(open_logs(write_logs(tmp_path / "own", [[made_seb(0, 1, name=b"user_code")]])))
     assert own.tracer_replaces == 0
     assert "TraceR" not in own.text()
