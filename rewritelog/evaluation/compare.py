@@ -24,7 +24,10 @@ from rewritelog.timings.samples import Timings, files_of
 
 def columns_text() -> str:
     """Return an explanation of the table's columns."""
-    return f"Of lines held out; {errors_text()}; no answer: share of lines without a prediction."
+    return (
+        f"Of lines held out; {errors_text()}; no answer: share of lines without a prediction; "
+        "below 0: lines for which the function is negative; seconds: of the fits and predictions."
+    )
 
 
 @dataclass(frozen=True)
