@@ -155,7 +155,7 @@ class SampleReport(Readable):
             f"{printable(str(self.logs.folder))} → {printable(out)}",
             chosen,
             *self.table.lines(),
-            f"  would be extrapolated: {extrapolated} ({percent_text(share)})",
+            f"  would be extrapolated, outside or beyond: {extrapolated} ({percent_text(share)})",
             *map(_spread_text, self.spreads),
         ]
         return "\n".join(lines)
