@@ -205,14 +205,24 @@ class ReplayComparison(Readable):
             "speedup": self.speedup,
         }
 
-    def text(self) -> str:
-        """Return the comparison as text."""
+    def top_lines(self) -> list[str]:
+        """Return the run times and the network."""
         before, after = self.before, self.after
         times = time_column([report.predicted_s for report in (before, after)])
-        old, new = before.lost.totals_s, after.lost.totals_s
+        was = f"{before.pes:,} → " if before.pes != after.pes else ""
+        where = f"on {was}{count_text(after.pes, after.logs.terms.lane)}"
+        return [
+            f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}",
+            f"  {where}, {printable(after.network.text(after.logs.terms.recorded))}",
+        ]
+
+    @property
+    def table(self) -> TextTable:
+        """The PE time by category, before and after."""
+        old, new = self.before.lost.totals_s, self.after.lost.totals_s
         pairs = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}}
         names = [name for name, pair in pairs.items() if any(pair)]
-        table = TextTable.of(
+        return TextTable.of(
             {
                 "PE time": names,
                 "before": time_column([pairs[name][0] for name in names]),
@@ -220,13 +230,11 @@ class ReplayComparison(Readable):
                 "change": time_column([pairs[name][1] - pairs[name][0] for name in names]),
             }
         )
-        was = f"{before.pes:,} → " if before.pes != after.pes else ""
-        where = f"on {was}{count_text(after.pes, after.logs.terms.lane)}"
-        return (
-            f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}\n"
-            f"  {where}, {printable(after.network.text(after.logs.terms.recorded))}"
-            + (f"\n\n{table}" if names else "")
-        )
+
+    def text(self) -> str:
+        """Return the comparison as text."""
+        lines = "\n".join(self.top_lines())
+        return f"{lines}\n\n{self.table}" if self.table.rows else lines
 
     def details(self) -> str:
         """Return the second report as text."""

@@ -31,7 +31,6 @@ from rewritelog.replaying.report import BusyPe, ReplayComparison, ReplayedRuns, 
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
 from rewritelog.running.engines import Threads, cores, in_order
-from rewritelog.text import Readable
 
 WORST_PES = 5
 """The number of busiest PEs in a report."""
@@ -47,7 +46,7 @@ class Replayed:
     """The replay that it is compared with."""
 
     @property
-    def shown(self) -> Readable:
+    def shown(self) -> ReplayReport | ReplayComparison:
         """The report, or the comparison."""
         if self.before is None:
             return self.report

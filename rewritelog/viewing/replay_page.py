@@ -14,7 +14,7 @@ from rewritelog.commands.runs import SweepCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.output.files import write_file
 from rewritelog.replaying.network import QUANTITIES
-from rewritelog.replaying.report import ReplayedRuns, ReplayReport
+from rewritelog.replaying.report import ReplayComparison, ReplayedRuns, ReplayReport
 from rewritelog.replaying.run import Replayed
 from rewritelog.replaying.sweep import DILATION, MACHINE, Sweep, sweep
 from rewritelog.text import LABEL_WIDTH, NO_NAME, printable, shorten, shorten_all
@@ -44,8 +44,12 @@ or a mark of the path above to see its step here.</p>
 
 
 def replay_page(replayed: Replayed) -> str:
-    """Return the HTML page of a replay: summary, timeline with the critical path, and report."""
-    report = replayed.report
+    """Return the HTML page of a replay: summary, timeline with the critical path, and report.
+
+    If it is compared with another replay, the summary is that of both.
+    """
+    report, shown = replayed.report, replayed.shown
+    title = f"Replay of {printable(str(report.logs.path))}"
     sections = []
     if report.busy_s > 0:
         view = timeline_view([Run.replayed(report.logs, replayed.outcome)])
@@ -54,8 +58,12 @@ def replay_page(replayed: Replayed) -> str:
         steps = f"The {MOST_STEPS:,} longest of {report.path.length:,} steps are listed."
         notes = [steps] if report.path.length > MOST_STEPS else []
         sections.insert(1, Section("The critical path, step by step", notes, html=PATH_HTML))
-    sections.append(Section("Where the time goes", text=report.details()))
-    return _report_page(f"Replay of {printable(str(report.logs.path))}", report, sections)
+    if isinstance(shown, ReplayComparison):
+        title += f" against {printable(str(shown.before.logs.path))}"
+        if shown.table.rows:
+            sections.insert(0, Section("PE time before and after", table=shown.table))
+    sections.append(Section("Where the time goes", text=shown.details()))
+    return _report_page(title, shown, sections)
 
 
 def sweep_page(sweep: Sweep) -> str:
@@ -87,7 +95,7 @@ def runs_page(runs: ReplayedRuns) -> str:
     return _report_page(f"{len(rows)} runs, replayed", runs, sections)
 
 
-Report = ReplayReport | ReplayedRuns | Sweep
+Report = ReplayReport | ReplayComparison | ReplayedRuns | Sweep
 
 
 def _report_page(title: str, report: Report, sections: list[Section]) -> str:

@@ -442,6 +442,21 @@ def test_a_page_needs_no_network_and_shows_timeline_and_report(logs: Path, tmp_p
     assert '["x",[0.5,1.0]],["y",[1.5,2.75]]' in sweep
 
 
+def test_a_page_of_a_replay_against_another_begins_with_the_speed_up(
+    logs: Path, tmp_path: Path
+) -> None:
+    """It was the page of the replay after, and did not mention the other."""
+    pytest.importorskip("bokeh", reason="the extra view is not installed")
+    fast, page = tmp_path / "fast", tmp_path / "page.html"
+    assert run("rewrite", logs, fast, "--dilation", "0.5").returncode == 0
+    assert run("replay", fast, "--against", logs, "--latency", 0, "--html", page).returncode == 0
+    text = page.read_text()
+    assert f"<h1>Replay of {fast} against {logs}</h1>" in text
+    assert "<p>Predicted run time: 2.500 s → 1.250 s, 2 × faster.</p>" in text
+    assert "<td>useful[Cell::work]</td><td>1.000 s</td><td>0.500 s</td>" in text
+    assert "on 2 PEs, utilisation" in text
+
+
 def test_marks_of_steps_at_both_ends_of_a_timeline_are_drawn_whole(
     logs: Path, tmp_path: Path
 ) -> None:
