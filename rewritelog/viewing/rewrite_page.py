@@ -63,7 +63,7 @@ COARSER = 8
 
 DETERMINED = ("the fit", "exact match", "dilation", "untouched")
 
-_SIDES = {"old": ("circle", COLOURS[5]), "new": ("square", COLOURS[0])}
+_SIDES = {"before": ("circle", COLOURS[5]), "after": ("square", COLOURS[0])}
 """Marker and colour of the logs before and after."""
 
 
@@ -125,7 +125,7 @@ def _shares_section(report: RewriteReport) -> Section:
         (name, *map(time_text, (old, new)), percent(old, old_s.sum()), percent(new, new_s.sum()))
         for name, old, new in zip(names, old_s[parts], new_s[parts], strict=True)
     ]
-    heads = ("determined by", "old", "new", "share of old", "share of new")
+    heads = ("determined by", *_SIDES, "share before", "share after")
     table = TextTable(heads, rows, caption=f"Time of all {items} by what determined it")
     return Section("What determined the time", plot=plot, table=table)
 
@@ -167,40 +167,41 @@ def _sum(rows: Iterable[Row]) -> Row:
 
 
 def _names_section(what: str, ranked: Named) -> Section:
-    """Return the section of old and new time by name, with a dumbbell plot."""
+    """Return the section of time by name before and after, with a dumbbell plot."""
     named, rest = ranked[:MOST_ROWS], ranked[MOST_ROWS:]
     if rest:
         named.append((_OTHERS, _sum(row for _, row in rest)))
     times = {
-        "old": [float(row.a_s) for _, row in named],
-        "new": [float(row.b_s) for _, row in named],
+        "before": [float(row.a_s) for _, row in named],
+        "after": [float(row.b_s) for _, row in named],
     }
-    both_s = [*times["old"], *times["new"]]
+    both_s = [*times["before"], *times["after"]]
     wide = is_wide(min(both_s, default=0.0), max(both_s, default=0.0))
     scale = "log" if wide else "linear"
     labels, y = [name for name, _ in named], np.arange(len(named)) + 0.5
     plot = new_plot("total time", what, seconds="x", rows=labels, x_axis_type=scale)
     if not wide:
         plot.x_range.start = 0
-    plot.segment(times["old"], y, times["new"], y, line_color=OTHER, line_width=2)
+    plot.segment(times["before"], y, times["after"], y, line_color=OTHER, line_width=2)
     for side, style in _SIDES.items():
         data = {"x": times[side], "y": y}
         add_marks(plot, data, "x", "y", *style, side, size=10, fill_alpha=0.7)
     rows = []
-    for (name, row), old, new in zip(named, times["old"], times["new"], strict=True):
+    for (name, row), old, new in zip(named, *times.values(), strict=True):
         ratios = (row.lowest, row.median, row.highest) if row.ratios else (None, None, None)
         cells = map(ratio_text, (speedup(old, new), *ratios))
         rows.append((name, f"{row.sides[1]:,}", time_text(old), time_text(new), *cells))
-    heads = (what, "number", "old", "new", "speedup", "new / old: lowest", "median", "highest")
-    heading = f"Old and new time by {what}"
-    table = TextTable(heads, rows, caption=f"{heading}, and ratios of single ones")
+    of_ratios = ("after / before: lowest", "median", "highest")
+    heads = (what, "number", *_SIDES, "speedup", *of_ratios)
+    heading = f"Time by {what}, before and after"
+    table = TextTable(heads, rows, caption=f"{heading}, with ratios of single ones")
     return Section(heading, plot=plot, table=table)
 
 
 def _histograms(rows: Named) -> Section:
-    """Return the section of histograms of new over old duration."""
+    """Return the section of histograms of ratios of durations."""
     plot = new_plot(
-        "new duration / old duration", "number", height=340, name="ratios", x_axis_type="log"
+        "duration after / duration before", "number", height=340, name="ratios", x_axis_type="log"
     )
     plot.quad(
         left="left",
@@ -219,7 +220,7 @@ def _histograms(rows: Named) -> Section:
         data = {"left": edges[:-1], "right": edges[1:], "count": counts.astype(np.float64)}
         heads, of_source = ("from", "to", "number"), {"ratios-data": label}
         options.append(Option(label, {"ratios-data": data}, heads, of_source, logarithmic="x"))
-    return swap_section("Ratios of new to old duration", "histogram of", plot, options)
+    return swap_section("Ratios of durations, after to before", "histogram of", plot, options)
 
 
 def coarse_bins(bins: Ints) -> tuple[Floats, Ints]:

@@ -804,7 +804,10 @@ def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> No
     page = tmp_path / "page.html"
     for words, shown in (
         (("rewrite", traces, "--dry-run", "--dilation", "2"), "Busy time of the ranks"),
-        (("rewrite", traces, tmp_path / "o", "--dilation", "2"), "Old and new time by node names"),
+        (
+            ("rewrite", traces, tmp_path / "o", "--dilation", "2"),
+            "Time by node names",
+        ),
         (("replay", traces), "rank 0 stream 7"),
         (("info", traces), "Durations by name"),
     ):
