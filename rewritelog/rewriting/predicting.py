@@ -36,7 +36,14 @@ from rewritelog.rewriting.statistics import (
     EventSums,
     exact_sum,
 )
-from rewritelog.text import count_text, matching, some_quoted, some_text, unused_patterns
+from rewritelog.text import (
+    count_text,
+    matches,
+    matching,
+    some_quoted,
+    some_text,
+    unused_patterns,
+)
 from rewritelog.timings.read import read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings
 
@@ -307,7 +314,9 @@ def warnings_of_unused(
         folder = options.params if is_rewrite else None
         yield from (f"{path}: {unread}" for path in (folder, event_params) if path is not None)
     for pattern, more in unused_patterns(options.dilation_for, matched_patterns):
-        why = f"no {terms.item}'s name matches{more}"
+        is_event = not more and any(matches(pattern, event) for event in events)
+        but = ", only an event's" if is_event else more
+        why = f"no {terms.item}'s name matches{but}; `rewritelog info` lists their names"
         yield f"the dilation for {pattern!r} was not used: {why}"
     if isinstance(fitted.raw, FittedCoefficients):
         unused = [event for event in fitted.raw.events if event not in events]

@@ -162,7 +162,17 @@ def test_a_replay_refuses_or_names_what_it_does_not_use() -> None:
         rewritelog.replay(LOGS, types="COMP")
     traces = SAMPLE_LOGS / "transformer/training"
     (warning,) = rewritelog.replay(traces, dilation_for={"aten::mm": 2, "nosuch": 2}).warnings
-    assert warning == "the dilation for 'nosuch' was not used: no node's name matches"
+    assert warning.startswith("the dilation for 'nosuch' was not used: no node's name matches; ")
+
+
+def test_a_dilation_for_an_event_is_told_from_a_mistyped_name() -> None:
+    rules = {"nosuch": 2, "Cell::bon*": 2}
+    timings = LOGS / "timings.txt"
+    report = rewritelog.rewrite(LOGS, timings=timings, dilation=1, dilation_for=rules)
+    of_none, of_event = [text for text in report.warnings if text.startswith("the dilation for")]
+    assert "no SEB's name matches, only an event's; " in of_event
+    assert "event" not in of_none
+    assert of_none.endswith("; `rewritelog info` lists their names")
 
 
 def test_options_of_the_command_line_alone_are_no_parameters() -> None:
