@@ -44,9 +44,9 @@ class AutoRegressor:
     """Fit seconds to parameters as `fit` does, with scikit-learn's conventions.
 
     Parameters are those of the automatic model: `weights` ("relative" or "uniform"), `loss`
-    ("huber" or "squares"), `exact_match` ("auto", "always" or "never") and `correction` ("auto" or
-    "none"). It can be cloned and used in pipelines and cross-validation. Targets are seconds; do
-    not transform them, since errors count relative to them.
+    ("huber" or "squares"), `exact_match` ("auto", "always" or "never", the default here) and
+    `correction` ("auto" or "none"). It can be cloned and used in pipelines and cross-validation.
+    Targets are seconds; do not transform them, since errors count relative to them.
 
     >>> regressor = rewritelog.AutoRegressor(loss="squares").fit([[1], [2], [4], [8]], [2, 4, 8, 16])
     >>> regressor.predict([[3]])
