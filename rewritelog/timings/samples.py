@@ -120,13 +120,15 @@ class Timings:
             raise UsageError(f"the column {odd[0]!r} has no name that is a text; rename it")
         missing = {"event", "seconds"} - set(names)
         if missing:
-            raise UsageError(f"the DataFrame has no column {min(missing)!r}")
+            needed = "'event', the names of the kernels, and 'seconds'"
+            raise UsageError(f"the DataFrame has no column {min(missing)!r}: it needs {needed}")
         if twice := [name for name in names if names.count(name) > 1]:
             raise UsageError(f"the DataFrame has several columns {twice[0]!r}")
         parameters, are_numbered = _parameters_among(names)
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [
-            to_column(frame[name], len(frame), f"the column {name!r}") for name in parameters
+            to_column(frame[name], len(frame), f"a parameter's column {name!r}")
+            for name in parameters
         ]
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
         events = np.asarray(frame["event"], dtype=object).tolist()

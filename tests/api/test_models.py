@@ -240,7 +240,7 @@ def test_negative_times_and_columns_of_texts_are_refused() -> None:
     with pytest.raises(UsageError, match=r"y of 'k' must hold seconds, .*, not -1"):
         rewritelog.fit({"k": ([[1], [2]], [1, -1])})
     frame = pd.DataFrame({"event": ["k"] * 2, "n": [1, 2], "kind": ["a", "b"], "seconds": [1, 2]})
-    with pytest.raises(UsageTypeError, match="the column 'kind' must"):
+    with pytest.raises(UsageTypeError, match="a parameter's column 'kind' must"):
         rewritelog.fit(frame)
     for kind in ("str", "object", "category"):  # these were taken, where an array was not
         numbered = frame.assign(kind=pd.Series(["1", "2"], dtype=kind))
