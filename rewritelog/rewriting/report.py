@@ -301,8 +301,10 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         return
     if alone is None:
         return
-    error = _error_text(predicted_expected(report.statistics, report.expected))
-    within = f" (±{error})".replace("±> ", "over ±") if error else ""
+    expected = predicted_expected(report.statistics, report.expected)
+    within = " (± unknown)" if expected.seconds > 0 and expected.interval_s is None else ""
+    if error := _error_text(expected):
+        within = f" (±{error})".replace("±> ", "over ±")
     yield (
         f"{percent_text(1 - alone - (untouched or 0.0), 1)} of the new time comes from the model"
         f"{within}, {percent_text(alone, 1)} rests on {spelled('dilation')} alone{of_other_types}."

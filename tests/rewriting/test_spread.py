@@ -220,6 +220,16 @@ def test_an_interval_is_made_of_single_and_common_errors(logs: Path) -> None:
     assert 0.8 < (spread.coverage or 0) <= 1
 
 
+def test_an_error_that_is_unknown_for_an_event_is_said_to_be_unknown(logs: Path) -> None:
+    """Without a word of it, a prediction from a single line looked like any other."""
+    (logs / "param.5").unlink()
+    write_params(logs, 5, *[(k, "once", 50) for k in range(40) for _ in range(2)])
+    once = write_timings(logs.parent / "once", ("once", 0.1, 50.0))
+    report = run(logs, spread="none", timings=(logs.parent / "timings", once))
+    assert {line.event for line in report.events if line.expected.interval_s is None} == {"once"}
+    assert "comes from the model (± unknown)," in " ".join(report.text().split())
+
+
 def test_the_error_of_the_model_is_that_of_what_it_predicts(logs: Path) -> None:
     """Neither brackets of an event without a fit nor those without a record change it."""
     for pe in (2, 3, 4, 5):
