@@ -31,7 +31,7 @@ from rewritelog.models.fitting.diagnosis import (
     Quality,
     quantiles,
 )
-from rewritelog.models.fitting.event_fit import ClassFit, EventFit
+from rewritelog.models.fitting.event_fit import ClassFit, EventFit, LeftOut
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
     FittedFunction,
@@ -117,6 +117,8 @@ def summarise(fit: EventFit) -> list[str]:
         samples = fit.samples if is_whole else part.samples
         add(head, _quality_texts(part, samples), ", ", len(indent))
         add(f"{indent}on held-out samples: ", _held_out_texts(part.quality), ", ")
+        if is_whole:
+            add("  on lines left out: ", _left_out_texts(fit.left_out), ", ")
         head = f"{indent}seconds = "
         add(head, _term_texts(part), " + ")
         if isinstance(part.function, FittedMixture):
@@ -179,7 +181,9 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
         share = sum(fit.seconds for fit in others) / (sum(fit.seconds for fit in by_time) or 1.0)
         of_time = f"{percent_text(share, 1)} of the measured time"
         lines.append(f"  and {len(others):,} more with {of_time}")
-    lines.append("  error and sum: of held-out lines; ±: nine of ten calls are within")
+    any_left_out = any(fit.left_out and fit.left_out.left_out for fit in shown)
+    tried = "lines left out" if any_left_out else "held-out lines"
+    lines.append(f"  error and sum: of {tried}; ±: nine of ten calls are within")
     if any(fit.judged is not fit.whole for fit in shown):
         which = "±, verdict " * any(fit.left_out for fit in shown)  # error and sum are of all lines
         lines.append(f"  {which}of an event with classes: of the class from which most errors come")
@@ -232,6 +236,15 @@ def _held_out_texts(quality: Quality) -> list[str]:
     if quality.held_out_r2 is not None:
         texts.append(f"R² {quality.held_out_r2:.4f}")
     return texts
+
+
+def _left_out_texts(left_out: LeftOut | None) -> list[str]:
+    """Return how well the lines that a fit was not given are predicted, as parts of a line."""
+    if left_out is None or left_out.mean_relative_error is None:
+        return []
+    mean, of_sum = left_out.mean_relative_error, left_out.sum_error
+    errors = f"mean error {share_text(mean, 2)}", f"error of the sum {share_text(of_sum, 2, '+')}"
+    return [*errors, count_text(left_out.left_out, "line")]
 
 
 def _timed_texts(fit: EventFit) -> list[str]:

@@ -103,6 +103,10 @@ def test_the_error_is_measured_on_the_lines_left_out(noisy: EventTimings) -> Non
     assert abs(check["sum_error"]) < 0.02
     row = next(line for line in fitted.overview() if "kernel" in line)
     assert f"100 of 2,000       1  {100 * relative:.1f} %" in row
+    assert "error and sum: of lines left out" in fitted.overview()[-1]
+    (line,) = [line for line in fitted.summary() if "left out" in line]
+    assert line.startswith(f"  on lines left out: mean error {100 * relative:.2f} %, ")
+    assert line.endswith(", 1,900 lines")
     assert fitted.warnings() == ()
 
 
