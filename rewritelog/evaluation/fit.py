@@ -16,7 +16,15 @@ from rewritelog.models.formulas import ParamNames
 from rewritelog.models.model_file import model_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
-from rewritelog.text import Readable, bytes_text, matches, printable, some_text, wrapped
+from rewritelog.text import (
+    Readable,
+    bytes_text,
+    matches,
+    printable,
+    some_text,
+    time_text,
+    wrapped,
+)
 from rewritelog.timings.read import MAX_MODEL_BYTES, read_param_names, read_texts, samples_of
 from rewritelog.timings.samples import Timings, files_of
 
@@ -60,9 +68,11 @@ class FitReport(Readable):
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
         shown = self.fitted.lines("overview") if self.request.event is None else self._asked()
-        out = self.request.output
+        out, clock_hz = self.request.output, self.fitted.source.clock_hz
+        cycles = f", cycles of {time_text(1 / clock_hz, 3)}" if clock_hz else ""
+        fitted_to = f"{self.fitted.fitted_to(len(self.read))} of {names}{cycles}"
         lines = [
-            wrapped(f"{self.fitted.name}, {self.fitted.fitted_to(len(self.read))} of {names}"),
+            wrapped(f"{self.fitted.name}, {fitted_to}"),
             *shown,
             f"written: {out}" if out else "not written: no -o FILE was given",
         ]

@@ -363,6 +363,8 @@ def test_a_clock_rate_may_have_a_unit(tmp_path: Path) -> None:
         assert samples.seconds.tolist() == pytest.approx(expected)
         done = rewritelog("fit", lines, "--clock-hz", rate)
         assert done.returncode == 0, done.stderr
+        assert "8 timing lines of" in done.stdout
+        assert "cycles of 500 ps" in " ".join(done.stdout.split())  # 2 for 2GHz would be 500 ms
     for rate, message in (("2s", "is not a clock rate"), ("-2GHz", "above 0"), ("0", "above 0")):
         done = rewritelog("fit", lines, "--clock-hz", rate)
         assert done.returncode == 2
