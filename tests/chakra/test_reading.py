@@ -328,6 +328,15 @@ def test_names_of_files_may_have_any_characters(tmp_path: Path) -> None:
     assert [unit.rank for unit in opened(folder).files] == [0]
 
 
+def test_traces_as_json_are_refused_with_the_form_that_is_read(tmp_path: Path) -> None:
+    """Neither the folder nor the file was said to be in a form that is not read."""
+    path = tmp_path / "run.0.json"
+    path.write_text('{"schema": "1.0.2-chakra.0.0.4", "nodes": []}')
+    for given in (tmp_path, path):
+        with pytest.raises(RewriteLogError, match=r"NAME\.RANK\.et in binary form"):
+            rewritelog.info(given)
+
+
 def test_a_trace_as_json_is_asked_for_its_form(tmp_path: Path) -> None:
     path = tmp_path / "run.0.et"
     path.write_text('{"schema": "1.0.2-chakra.0.0.4", "nodes": []}' * 9)

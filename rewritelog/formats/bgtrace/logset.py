@@ -207,13 +207,14 @@ def log_folder(path: Path) -> Path:
     if not path.is_dir() and path.name != SUMMARY_NAME:
         if input_exists(path):
             raise RewriteLogError(
-                f"{path}: is neither a log folder, a bgTrace file nor a Chakra trace"
+                f"{path}: is neither a log folder, a bgTrace file nor a Chakra trace, "
+                "NAME.RANK.et in binary form"
             )
         raise MissingFileError(f"{path}: does not exist")
     if not input_exists(folder / SUMMARY_NAME):
         raise MissingFileError(
             f"{folder}: no log set here: the file {SUMMARY_NAME} is missing (and there are no "
-            "Chakra traces, NAME.RANK.et)"
+            "Chakra traces, NAME.RANK.et in binary form)"
         )
     return folder
 
