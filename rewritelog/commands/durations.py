@@ -308,7 +308,7 @@ class NetworkOptions(Options, group=NETWORK):
         default=None, metavar="log", rare=True,
     )  # fmt: skip
     machine: Machine = option(
-        "A machine by name, as in alps, or its TOML file; other options override it.",
+        "A machine by name, as in alps, or its TOML file; latency, bandwidth, … override it.",
         default=None, complete="machine",
     )  # fmt: skip
     latency: Time = option("Latency between nodes, as in 1us.", default=None)
