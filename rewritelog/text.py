@@ -274,6 +274,11 @@ def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
     return NO_VALUE if share is None else f"{100 * share:{sign}z.{digits}f} %"
 
 
+def share_of(part: float, whole: float) -> float:
+    """Return a share from 0 to 1; 0 of a whole that is 0 or infinite."""
+    return part / whole if 0 < whole < math.inf else 0.0
+
+
 def ratio_text(ratio: float | None) -> str:
     """Return a ratio with four significant digits, `–` for one that is not known."""
     return NO_VALUE if ratio is None else f"{ratio:.4g}"

@@ -23,6 +23,7 @@ from rewritelog.text import (
     json_number,
     percent_text,
     printable,
+    share_of,
     shortest_text,
     some_text,
     time_column,
@@ -142,7 +143,7 @@ class RunPrediction(Readable):
         )
 
     def _share(self, total: CategoryTotal) -> float:
-        return total.seconds / self.total_s if self.total_s > 0 else 0.0
+        return share_of(total.seconds, self.total_s)
 
 
 def to_point(variables: Any, what: str) -> dict[str, float]:

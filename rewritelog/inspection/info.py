@@ -23,7 +23,6 @@ from rewritelog.inspection.survey import (
     Survey,
     Traffic,
     read_survey,
-    share_of,
     survey_of_block,
     time_table,
 )
@@ -37,6 +36,7 @@ from rewritelog.text import (
     json_of,
     percent_text,
     printable,
+    share_of,
     time_text,
     wrapped,
 )

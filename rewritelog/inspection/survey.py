@@ -21,7 +21,7 @@ from rewritelog.formats.bgtrace.records import (
     records_of,
 )
 from rewritelog.formats.traces import AnyTraces
-from rewritelog.text import NO_NAME, TextTable, percent_text, time_column
+from rewritelog.text import NO_NAME, TextTable, percent_text, share_of, time_column
 
 MOST_ROWS = 128
 """If there are more PEs, neighbours share a row and a column."""
@@ -251,8 +251,3 @@ def time_table(
         for name, (_, count, seconds), time in zip(names, shown, times, strict=True)
     ]
     return TextTable((*heads, "time", "share"), cells, further=len(rows) - len(shown))
-
-
-def share_of(seconds: float, total_s: float) -> float:
-    """Return a share from 0 to 1; 0 of a total that is 0 or infinite."""
-    return seconds / total_s if 0 < total_s < math.inf else 0.0

@@ -25,6 +25,7 @@ from rewritelog.text import (
     percent_text,
     printable,
     ratio_text,
+    share_of,
     shorten,
     speedup,
     time_column,
@@ -242,7 +243,7 @@ class ReplayComparison(Readable):
 
 
 def _share_text(part: float, whole: float) -> str:
-    return percent_text(part / whole if whole > 0 else 0.0, 1)
+    return percent_text(share_of(part, whole), 1)
 
 
 def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | None = None) -> str:

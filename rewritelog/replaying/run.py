@@ -31,6 +31,7 @@ from rewritelog.replaying.report import BusyPe, ReplayComparison, ReplayedRuns, 
 from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
 from rewritelog.running.engines import Threads, cores, in_order
+from rewritelog.text import share_of
 
 WORST_PES = 5
 """The number of busiest PEs in a report."""
@@ -131,7 +132,7 @@ def _report(
         sebs=len(sebs),
         messages=len(workload.messages),
         busy_s=float(busy_s.sum()),
-        utilisation=float(computing_s.sum()) / whole_s if whole_s > 0 else 0.0,
+        utilisation=share_of(float(computing_s.sum()), whole_s),
         lost=lost,
         path=path,
         communication_s=communication_s,

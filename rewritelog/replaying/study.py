@@ -21,7 +21,7 @@ from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.report import lost_table
 from rewritelog.replaying.simulate import prepare, simulate
-from rewritelog.text import Readable, count_text, printable, time_text
+from rewritelog.text import Readable, count_text, percent_text, printable, share_of, time_text
 from rewritelog.units import number
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_line
@@ -83,10 +83,10 @@ class StudyRun(Readable):
         lost = self.lost
         whole = lost.pes * lost.predicted_s
         useful = sum(s for name, s in lost.totals_s.items() if name.startswith("useful["))
-        share = useful / whole if whole > 0 else 0.0
+        share = percent_text(share_of(useful, whole), 1)
         total = f"{time_text(lost.predicted_s)} on {count_text(lost.pes, 'PE')}"
         lines = [
-            f"Predicted run time: {total}; {100 * share:.1f} % of it in useful events",
+            f"Predicted run time: {total}; {share} of it in useful events",
             f"  network: {printable(self.network.text())}",
             "",
             lost_table(lost, ranges=True),
