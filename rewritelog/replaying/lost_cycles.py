@@ -13,7 +13,7 @@ was ready is the difference of two sums.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,10 +69,11 @@ class LostCycles:
         """The PE-seconds of each category."""
         return dict(zip(self.categories, self.seconds.sum(axis=0).tolist(), strict=True))
 
-    def range_sizes(self) -> list[int]:
-        """Return the number of PEs in each range."""
-        sizes: list[int] = np.diff([*self.first_pes, self.pes]).tolist()
-        return sizes
+    def ranges(self) -> Iterator[tuple[int, int, dict[str, float]]]:
+        """Yield the first PE of each range, its number of PEs, and their PE-seconds by category."""
+        sizes = np.diff([*self.first_pes, self.pes]).tolist()
+        for first, size, row in zip(self.first_pes, sizes, self.seconds.tolist(), strict=True):
+            yield first, size, dict(zip(self.categories, row, strict=True))
 
     def to_json(self) -> dict[str, Any]:
         """Return the categories as a JSON object."""
@@ -81,14 +82,8 @@ class LostCycles:
             "predicted_s": self.predicted_s,
             "categories_s": self.totals_s,
             "pe_ranges": [
-                {
-                    "first_pe": first,
-                    "pes": size,
-                    "categories_s": dict(zip(self.categories, row.tolist(), strict=True)),
-                }
-                for first, size, row in zip(
-                    self.first_pes, self.range_sizes(), self.seconds, strict=True
-                )
+                {"first_pe": first, "pes": size, "categories_s": seconds}
+                for first, size, seconds in self.ranges()
             ],
         }
 

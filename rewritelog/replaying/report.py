@@ -269,12 +269,9 @@ def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | Non
         "share": [_share_text(s, whole) for s in totals.values()],
     }
     if ranges and len(lost.first_pes) > 1:
-        for first, size, row in zip(
-            lost.first_pes, lost.range_sizes(), lost.seconds.tolist(), strict=True
-        ):
-            of_range, whole = dict(zip(lost.categories, row, strict=True)), size * lost.predicted_s
+        for first, size, seconds in lost.ranges():
             head = f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}"
-            columns[head] = [_share_text(of_range[name], whole) for name in totals]
+            columns[head] = [_share_text(seconds[name], size * lost.predicted_s) for name in totals]
     return str(TextTable.of(columns))
 
 
