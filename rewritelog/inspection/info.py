@@ -135,8 +135,7 @@ class LogInfo(Readable):
 
     def text(self) -> str:
         """Return the summary as text, with only the names that take most time."""
-        rows = [((name.name,), name.sebs, name.seconds) for name in self.names]
-        table = time_table(("SEB name", "SEBs"), rows, self.seb_seconds)
+        table = time_table(("SEB name", "SEBs"), self.times(), self.seb_seconds)
         return "\n".join([*map(wrapped, self.top_lines()), *table.lines()])
 
     def top_lines(self) -> list[str]:
@@ -248,11 +247,15 @@ class TraceInfo(Readable):
             for what, of_kind in rows.items()
         }
 
-    def times(self) -> list[tuple[str, str, int, float]]:
-        """Return for each name of nodes: the name, their type as a suffix, number and seconds."""
+    def times(self, what: str = "names") -> list[tuple[str, str, int, float]]:
+        """Return for each name of nodes: the name, their type as a suffix, number and seconds.
+
+        `what` names another kind of groups, which have no suffix.
+        """
+        label = "rank {}" if what == "ranks" else "{}"
         return [
-            (name, f" ({kind})", nodes, seconds)
-            for (kind, name), nodes, seconds in self.by["names"]
+            (label.format(group[-1]), f" ({group[0]})" if group[1:] else "", nodes, seconds)
+            for group, nodes, seconds in self.by[what]
         ]
 
     @property
@@ -306,17 +309,12 @@ class TraceInfo(Readable):
     def text(self) -> str:
         """Return the summary as text."""
         lines = [*map(wrapped, self.top_lines())]
-        tables = {
-            "type": ("types", "{}"),
-            "runs on": ("lanes", "{}"),
-            "node": ("names", "{1} ({0})"),
-        }
+        tables = {"type": "types", "runs on": "lanes", "node": "names"}
         if len(self.traces.files) > 1:
-            tables["rank"] = ("ranks", "rank {}")
-        for head, (what, label) in tables.items():
-            rows = self.by[what]
-            table = time_table((head, "nodes"), rows, self.seconds, label)
-            lines += table.lines() if rows else []
+            tables["rank"] = "ranks"
+        for head, what in tables.items():
+            table = time_table((head, "nodes"), self.times(what), self.seconds)
+            lines += table.lines() if table.rows else []
         return "\n".join(lines)
 
 

@@ -237,17 +237,13 @@ def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
 
 
 def time_table(
-    heads: tuple[str, str],
-    rows: Sequence[tuple[Sequence[object], int, float]],
-    total_s: float,
-    label: str = "{}",
+    heads: tuple[str, str], rows: Sequence[tuple[str, str, int, float]], total_s: float
 ) -> TextTable:
-    """Return a table of the first `SHOWN` rows: labels, counts, times and shares."""
+    """Return a table of the first `SHOWN` rows: names with suffixes, counts, times and shares."""
     shown = rows[:SHOWN]
-    times = time_column([seconds for _, _, seconds in shown])
-    names = [[NO_NAME if text == "" else text for text in name] for name, _, _ in shown]
+    times = time_column([seconds for *_, seconds in shown])
     cells = [
-        (label.format(*name), f"{count:,}", time, percent_text(share_of(seconds, total_s)))
-        for name, (_, count, seconds), time in zip(names, shown, times, strict=True)
+        ((name or NO_NAME) + suffix, f"{count:,}", time, percent_text(share_of(seconds, total_s)))
+        for (name, suffix, count, seconds), time in zip(shown, times, strict=True)
     ]
     return TextTable((*heads, "time", "share"), cells, further=len(rows) - len(shown))
