@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -174,17 +174,17 @@ def _overlapping(sebs: Table) -> int:
     return int(np.count_nonzero(early & (np.diff(pe[order]) == 0)))
 
 
-def write_trace(file: TextIO, events: Iterable[TraceEvents]) -> Counter[str]:
-    """Write all events; return their numbers by kind."""
-    counts = Counter[str]()
-    file.write('{"displayTimeUnit": "ns", "traceEvents": [')
-    separator = "\n"
-    for text, of_part in events:
-        if text:
-            file.write(separator + text)
-            separator = ",\n"
-        counts.update(of_part)
-    file.write("\n]}\n")
+def write_trace(folder: Path, events: Iterable[TraceEvents]) -> Counter[str]:
+    """Write all events to a file; return their numbers by kind."""
+    counts, separator = Counter[str](), "\n"
+    with (folder / "trace.json").open("x", encoding="utf-8") as file:
+        file.write('{"displayTimeUnit": "ns", "traceEvents": [')
+        for text, of_part in events:
+            if text:
+                file.write(separator + text)
+                separator = ",\n"
+            counts.update(of_part)
+        file.write("\n]}\n")
     return counts
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TextIO
+from pathlib import Path
 
 import numpy as np
 
@@ -87,13 +87,14 @@ def _divided(seb: int, end_ns: int, sends: list[tuple[int, ...]]) -> tuple[str, 
     return f"{parts}{sent}{end}", f"{before}{after}"
 
 
-def write_goal(file: TextIO, pes: int, parts: Iterable[tuple[str, Counter[str]]]) -> dict[str, int]:
+def write_goal(folder: Path, pes: int, parts: Iterable[tuple[str, Counter[str]]]) -> dict[str, int]:
     """Write a schedule of ranks one after the other; return the numbers of operations."""
-    file.write(f"num_ranks {pes}\n")
     counts = Counter(computations=0, sends=0, receives=0, dependencies=0)
-    for text, of_part in parts:
-        file.write(text)
-        counts.update(of_part)
+    with (folder / "program.goal").open("x", encoding="ascii") as file:
+        file.write(f"num_ranks {pes}\n")
+        for text, of_part in parts:
+            file.write(text)
+            counts.update(of_part)
     return dict(counts)
 
 

@@ -105,8 +105,7 @@ def export(options: ExportCommand) -> Exported:
         if options.to in SIMULATORS:
             program = load_program(opened, network)
             if options.to == "goal":
-                with (folder / "program.goal").open("x", encoding="ascii") as file:
-                    counts = write_goal(file, len(pes), program.parts(goal_part))
+                counts = write_goal(folder, len(pes), program.parts(goal_part))
             else:
                 traces = program.parts(simgrid_part)
                 counts = write_simgrid(folder, opened.summary.num_wth, traces)
@@ -114,16 +113,13 @@ def export(options: ExportCommand) -> Exported:
             if network is not None:
                 of_network += program.workload.without_effect([network])
         elif options.to == "chrome":
-            with (
-                matched(opened, folder) as matching,
-                (folder / "trace.json").open("x", encoding="utf-8") as trace,
-            ):
+            with matched(opened, folder) as matching:
                 exported = np.isin(opened.pes, pes)
                 make = ChromeMaker(opened.summary.num_wth, matching, exported)
-                counted = write_trace(trace, parts(make))
-                counts = {kind: counted[kind] for kind in SEB_KINDS}
-                left_out["not finite"] = counted["left out"]
-                left_out["overlapping"] = counted["overlapping"]
+                counted = write_trace(folder, parts(make))
+            counts = {kind: counted[kind] for kind in SEB_KINDS}
+            left_out["not finite"] = counted["left out"]
+            left_out["overlapping"] = counted["overlapping"]
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
     warnings = (*_warnings(left_out), *of_network, *_about_time(options, counts))
@@ -180,8 +176,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
             yield rank_name(unit.rank)
 
     with new_folder(options.out, force=options.force) as folder:
-        with (folder / "trace.json").open("x", encoding="utf-8") as file:
-            counted = write_trace(file, events())
+        counted = write_trace(folder, events())
         counts, left_out = {"nodes": counted["nodes"]}, counted["left out"]
         if left_out and not counted["timed"]:
             if network is not None:
