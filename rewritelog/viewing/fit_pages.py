@@ -12,6 +12,7 @@ from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
 from rewritelog.models import fit_report
 from rewritelog.models.base import EventTimings
+from rewritelog.models.fitted import Fitted
 from rewritelog.text import (
     NO_VALUE,
     count_text,
@@ -19,7 +20,7 @@ from rewritelog.text import (
     percent_text,
     some_text,
 )
-from rewritelog.timings.samples import files_of
+from rewritelog.timings.samples import Timings, files_of
 from rewritelog.viewing.events import EventView, events_json, short, views_of
 from rewritelog.viewing.page import Section, asset, page_text, rendered
 from rewritelog.viewing.plots import (
@@ -58,11 +59,6 @@ class Cell:
 
 Rows = Iterable[tuple[int, Iterable[Cell]]]
 """Rows of cells, each with the number of the event that a click on it selects."""
-
-
-def worst_first(views: Sequence[EventView]) -> list[EventView]:
-    """Return the events with the largest mean error first, those without one last."""
-    return sorted(views, key=lambda view: -(view.quality[1] or 0.0))
 
 
 def event_table(note: str, legend: Sequence[str], heads: Sequence[str], rows: Rows) -> str:
@@ -114,19 +110,16 @@ NEW_LINES = "The column of the fit shows the R² of its predictions of these lin
 
 def fit_page(report: FitReport) -> str:
     """Return the HTML page of a fit."""
-    views = worst_first(views_of(report.read, report.fitted))
+    quality, sections = shown_events(report.read, report.fitted)
     lines = count_text(len(report.read), "timing line")
-    verdict = [
-        f"Model {report.fitted.name}, fitted to {lines}.",
-        *quality_lines(views, report.read.timings),
-    ]
+    verdict = [f"Model {report.fitted.name}, fitted to {lines}.", *quality]
     title = f"Fit of {some_text([path.name for path in files_of(report.request.timings)], 3)}"
-    return page_text(title, verdict, events_sections(views, OWN_LINES), report.warnings)
+    return page_text(title, verdict, sections, report.warnings)
 
 
 def verify_page(report: VerifyReport) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
-    views = worst_first(views_of(report.read, report.fitted, unseen=True))
+    quality, sections = shown_events(report.read, report.fitted, unseen=True)
     score = report.overall
     error = percent_text(score.mean_relative_error)
     verdict = [
@@ -135,13 +128,26 @@ def verify_page(report: VerifyReport) -> str:
             f"with a mean relative error of {error}; the sum is off by "
             f"{percent_text(score.sum_error, sign='+')}."
         ),
-        *quality_lines(views, report.read.timings),
+        *quality,
     ]
     if report.overall.coverage is not None:
         share = percent_text(report.overall.coverage, 1)
         verdict.append(f"{share} of the times lie within their 90 % interval.")
     title = f"{report.model} against measured times"
-    return page_text(title, verdict, events_sections(views, NEW_LINES), report.warnings)
+    return page_text(title, verdict, sections, report.warnings)
+
+
+def shown_events(
+    read: Timings, fitted: Fitted, *, unseen: bool = False
+) -> tuple[list[str], list[Section]]:
+    """Return the sentences and the sections about all events, the largest mean error first.
+
+    Events without a mean error come last. `unseen`: the fit was not made from these lines.
+    """
+    views = views_of(read, fitted, unseen=unseen)
+    views.sort(key=lambda view: -(view.quality[1] or 0.0))
+    seen = NEW_LINES if unseen else OWN_LINES
+    return quality_lines(views, read.timings), events_sections(views, seen)
 
 
 def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:

@@ -32,13 +32,7 @@ from rewritelog.text import (
     speedup,
     time_text,
 )
-from rewritelog.viewing.events import views_of
-from rewritelog.viewing.fit_pages import (
-    OWN_LINES,
-    events_sections,
-    quality_lines,
-    worst_first,
-)
+from rewritelog.viewing.fit_pages import shown_events
 from rewritelog.viewing.page import Section, page_text
 from rewritelog.viewing.plots import (
     COLOURS,
@@ -84,9 +78,9 @@ def rewrite_page(report: RewriteReport) -> str:
     if report.out is None:
         verdict.append("Nothing was written (dry run).")
     if report.timings is not None:
-        views = worst_first(views_of(report.timings, report.fitted))
-        verdict += quality_lines(views, report.timings.timings)
-        sections += events_sections(views, OWN_LINES)
+        quality, of_events = shown_events(report.timings, report.fitted)
+        verdict += quality
+        sections += of_events
     elif report.fitted.fits:
         fit = report.fitted.raw
         text = "\n".join((*fit.overview(), "", *fit.summary()))
