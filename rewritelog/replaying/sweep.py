@@ -18,9 +18,8 @@ from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.options import check_factor, listed, pairs
 from rewritelog.output.files import write_text_file
-from rewritelog.paths import to_path
 from rewritelog.progress import report_progress
-from rewritelog.replaying.network import QUANTITIES, Network, read_machine
+from rewritelog.replaying.network import QUANTITIES, Network, to_machine
 from rewritelog.replaying.simulate import prepare, run_time
 from rewritelog.running.engines import cores, in_threads
 from rewritelog.text import (
@@ -85,7 +84,7 @@ def _written(value: object, name: str, what: str) -> tuple[str, Any]:
         return value.name or value.text(), value
     if name == MACHINE:
         machine = str(value).strip()
-        return machine, read_machine(to_path(machine, what))
+        return machine, to_machine(machine, what)
     if name == DILATION:
         factor = units.number(value, what)
         check_factor(what, factor)

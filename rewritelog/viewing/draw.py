@@ -70,7 +70,10 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     window, seed = (request.from_s, request.until_s), request.seed if request.messages else None
     view = timeline_view(runs, pes, window, request.colour_by, seed=seed)
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
-    content = timeline_page(view).encode() if kind == "html" else figure_bytes(view, kind)
+    if kind == "html":
+        content = page_text("Timelines", _summary(view), timeline_sections(view)).encode()
+    else:
+        content = figure_bytes(view, kind)
     picture = Picture(content, kind, over_time)
     if output is not None:
         write_file(output, picture)
@@ -176,11 +179,6 @@ def _over_time(view: TimelineView) -> dict[str, Any]:
 
 
 _SIDES = ("left", "right", "top", "bottom")
-
-
-def timeline_page(view: TimelineView) -> str:
-    """Return the HTML page of timelines."""
-    return page_text("Timelines", _summary(view), timeline_sections(view))
 
 
 def timeline_sections(view: TimelineView) -> list[Section]:
