@@ -193,10 +193,8 @@ def json_of(value: Any) -> Any:
     return json_number(value) if isinstance(value, float) else value
 
 
-def exact_number(value: float | None) -> float | str | None:
+def exact_number(value: float) -> float | str:
     """Return a number for JSON that reads back exactly: a string for one that is not finite."""
-    if value is None:
-        return None
     return float(value) if math.isfinite(value) else str(float(value))
 
 

@@ -218,8 +218,7 @@ def _runs(pes: Sequence[int], sizes: Ints) -> Iterator[range]:
         if at > begin and (pe != pes[at - 1] + 1 or total > PART_BYTES):
             yield range(pes[begin], pes[at - 1] + 1)
             begin, total = at, int(sizes[pe])
-    if len(pes):
-        yield range(pes[begin], pes[-1] + 1)
+    yield range(pes[begin], pes[-1] + 1)
 
 
 def _blocks(logs: LogSet, run: range) -> Iterator[Block]:

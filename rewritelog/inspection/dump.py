@@ -153,7 +153,7 @@ def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
     """Return the fields of the newest version, with units in their names."""
     fields: Record = {}
     for name in newest.names or ():
-        value = record.get(name, MISSING.get(name))
+        value = record[name] if name in record else MISSING[name]
         if newest[name].kind == "f":
             fields[f"{name}_s"] = exact_number(value)
         else:

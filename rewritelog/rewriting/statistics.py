@@ -33,7 +33,7 @@ from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints, rounded_sum
 from rewritelog.core import core
 from rewritelog.formats.traces import NOT_ROUNDED, Events, Rounding
 from rewritelog.models.fitted import Fitted
-from rewritelog.text import NO_VALUE, json_number, json_of, ratio_text, speedup, time_column
+from rewritelog.text import json_number, json_of, ratio_text, speedup, time_column
 
 
 class BlockCount(IntEnum):
@@ -185,10 +185,7 @@ class BlockStatistics:
 
     def busy_of_pes(self) -> tuple[Ints, Floats, Floats]:
         """Return PEs, unsorted, with their busy seconds before and after the rewrite."""
-        none = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
-        pes, old_s, new_s = (
-            np.concatenate(column) for column in zip(none, *self.busy, strict=True)
-        )
+        pes, old_s, new_s = map(np.concatenate, zip(*self.busy, strict=True))
         return pes, old_s, new_s
 
     def take_durations(self, pes: Ints, sums: Floats) -> None:
@@ -305,15 +302,13 @@ class BusyTime:
     """The busy times of all PEs, the sums of the durations of their SEBs."""
 
     largest_s: float
-    largest_pe: int | None
-    """The lowest PE with that time; None without any PE."""
+    largest_pe: int
+    """The lowest PE with that time."""
     mean_s: float
 
     @classmethod
     def of(cls, pes: Ints, seconds: Floats, mean_s: float) -> BusyTime:
         """Return the largest of the busy times of some PEs, with the mean over all PEs."""
-        if not len(pes):
-            return cls(0.0, None, mean_s)
         largest = np.lexsort((pes, -seconds))[0]
         return cls(float(seconds[largest]), int(pes[largest]), mean_s)
 
@@ -324,9 +319,8 @@ class BusyTime:
 
     def cells(self) -> tuple[str, str, str, str]:
         """Return largest, its PE, mean and imbalance as cells of a table."""
-        pe = NO_VALUE if self.largest_pe is None else str(self.largest_pe)
         largest, mean = time_column([self.largest_s, self.mean_s])
-        return largest, pe, mean, ratio_text(self.imbalance)
+        return largest, str(self.largest_pe), mean, ratio_text(self.imbalance)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""

@@ -237,10 +237,9 @@ def _busy_section(report: RewriteReport) -> Section:
         _SIDES.items(), (old_s, new_s), ("dashed", "dotdash"), strict=True
     ):
         add_marks(plot, {"x": first, "y": values}, "x", "y", *style, side)
-        if len(values):
-            ends, mean = first[[0, -1]], [values.mean()] * 2
-            line = {"line_color": style[1], "line_dash": dash, "line_width": 2}
-            plot.line(ends, mean, legend_label=f"mean, {side}", **line)
+        ends, mean = first[[0, -1]], [values.mean()] * 2
+        line = {"line_color": style[1], "line_dash": dash, "line_width": 2}
+        plot.line(ends, mean, legend_label=f"mean, {side}", **line)
     plot.y_range.start = 0
     old, new = report.busy_times
     sentences = [
@@ -266,7 +265,7 @@ def _busy_section(report: RewriteReport) -> Section:
 def busy_groups(report: RewriteReport) -> tuple[Ints, Floats, Floats, int]:
     """Return each group's first PE, mean busy seconds before and after, and the size of a group."""
     pes, old_s, new_s = report.statistics.busy_of_pes()
-    order, width = np.argsort(pes, kind="stable"), max(1, -(-len(pes) // MOST_PES))
+    order, width = np.argsort(pes, kind="stable"), -(-len(pes) // MOST_PES)
     starts = np.arange(0, len(pes), width)
     sizes = np.diff(np.append(starts, len(pes)))
     old_s, new_s = (np.add.reduceat(column[order], starts) / sizes for column in (old_s, new_s))
