@@ -77,10 +77,9 @@ _OF_FILES = (
         Severity.STOP,
         f"The log version is {LOG_VERSIONS[0]} to {LOG_VERSIONS[-1]}, and the timelines can be "
         "read in it.",
-        "The version is in the summary only, and the layout of every SEB depends on it. If the "
-        "first timelines cannot be read in it, the other versions are tried, and the check "
-        "continues in the one that fits. Versions 4 and 5 have the same layout and cannot be told "
-        "apart.",
+        "The version is in the summary only, and the layout of every SEB depends on it. Some "
+        "timelines are read in all versions, and if another one fits them better, the check "
+        "continues in that. Versions 4 and 5 have the same layout and cannot be told apart.",
     ),
     Rule(
         "extra-file",

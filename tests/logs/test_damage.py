@@ -104,10 +104,13 @@ def test_a_timeline_that_ends_before_the_next_begins(logs: Path) -> None:
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("field", ["start_time", "end_time"])
-def test_times_that_are_no_numbers_are_refused(field: str, bad: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_times_that_are_no_numbers_are_refused_even_where_nothing_changes(
+    dilation: float, field: str, bad: float, tmp_path: Path
+) -> None:
     write_logs(tmp_path / "in", [[seb(0, 1) | {field: bad}]])
     with pytest.raises(DamagedLogError, match=r"PE 0, SEB 0.*not a finite number"):
-        rewrite(tmp_path / "in", tmp_path / "out", RewriteOptions(dilation=2))
+        rewrite(tmp_path / "in", tmp_path / "out", RewriteOptions(dilation=dilation))
 
 
 def test_a_send_time_that_is_no_number_is_refused(tmp_path: Path) -> None:
