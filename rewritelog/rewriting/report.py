@@ -380,10 +380,10 @@ def _parts_table(report: RewriteReport) -> Iterator[str]:
     old_s, new_s = map(report.statistics.seconds, (DurationSum.OLD, DurationSum.NEW))
     before, after = zip(*seconds, (old_s, new_s), strict=True)
     blank = [""] * (len(seconds) - len(shown))
-    dilated = [line.dilated / line.records for line in shown]
+    dilated = [line.dilated / line.used if line.used else 0.0 for line in shown]
     columns = {
         "part": [*names, f"all {report.terms.item}s"],
-        "calls": [f"{e.records:,}" for e in shown] + [*blank, f"{report.count(BlockCount.SEBS):,}"],
+        "calls": [f"{e.used:,}" for e in shown] + [*blank, f"{report.count(BlockCount.SEBS):,}"],
         "before": time_column(before),
         "after": time_column(after),
         "speedup": [ratio_text(speedup(*pair)) for pair in zip(before, after, strict=True)],

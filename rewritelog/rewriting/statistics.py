@@ -421,6 +421,11 @@ class EventLine:
     """The expectation of `new_s`, before any spread, with its uncertainty."""
 
     @property
+    def used(self) -> int:
+        """The number of records whose brackets the times are of."""
+        return self.records - self.not_used
+
+    @property
     def extrapolated(self) -> float | None:
         """The share of extrapolated predictions; None without predictions."""
         predictions = self.by_model + self.by_exact

@@ -142,6 +142,8 @@ def test_what_does_not_pair_up_is_dilated_as_a_whole(
     assert case.report.count(BlockCount.BY_MODEL) == 0
     (line,) = case.report.events
     assert (line.not_used, line.new_s) == (records, 0)
+    row = next(row for row in case.report.text().splitlines() if row.startswith("  k "))
+    assert row.split()[:3] == ["k", "0", "0"], "no call has a time"
 
 
 def test_a_negative_prediction_becomes_zero(tmp_path: Path) -> None:
