@@ -59,7 +59,7 @@ class LocatedToml:
         """Return the line of a value, given the keys and indices that lead to it.
 
         Each step, a key, header or string, is searched for in the text from the end of the step
-        before it. Only a string that is written without escapes has a column.
+        before it. Only a string in one line without escapes has a column.
         """
         within: Any = self.document
         at, begin, header, column = 0, 0, "", None
@@ -79,6 +79,8 @@ class LocatedToml:
             before = self._text.rfind("\n", 0, start) + 1
             written = self._text[start:at] == within
             begin, column = (start, start - before + 1) if written else (at, None)
+            if written and "\n" in within:
+                column = None  # that of a mistake is one in another line
         return Origin(self.name, self._text.count("\n", 0, begin) + 1, column)
 
 

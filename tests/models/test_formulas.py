@@ -209,6 +209,7 @@ def test_what_is_composed_is_text_that_parses_again() -> None:
         ('terms = ["1", "n*q"]\nparams = ["n"]', 3, 18, "unknown name 'q'; known: p1 to p1, n"),
         ('terms = ["1",\n  "p1",\n  "foo(p1)"]', 5, 4, r"unknown function 'foo'"),
         ('terms = ["""\n1 +\n  q"""]', 3, None, "unknown name 'q'"),
+        ('terms = ["""1 +\n  q"""]', 3, None, "unknown name 'q'"),
         ('terms = ["\\u0070\\u0031 + q"]', 3, None, "unknown name 'q'"),
         ('terms = ["1", """\\\n   p1 \\\n  + q"""]', 3, None, "unknown name 'q'"),
         ("terms = ['p1 +']", 3, 15, "missing before the end"),
