@@ -144,6 +144,21 @@ def test_what_grows_from_the_edge_of_the_range_is_not_below_zero() -> None:
     assert (overall.negative, overall.coverage) == (0, 1.0)
 
 
+@pytest.mark.parametrize("loss", ["huber", "squares"])
+@pytest.mark.parametrize("model", ["auto", "least-squares"])
+def test_sums_in_seconds_include_interrupted_calls(model: str, loss: str) -> None:
+    """With uniform weights the factor for totals was 1, and sums were those of usual times."""
+    draw = np.random.default_rng(2)
+    calls = np.arange(400)
+    sizes = draw.permutation(calls) % 100 + 1.0
+    seconds = 1e-6 * sizes * np.where(calls % 20 == 7, 5, 1) * draw.uniform(0.95, 1.05, 400)
+    timings = {"k": (sizes[:, None], seconds)}
+    options = {"weights": "uniform", "loss": loss, "exact_match": "never"}
+    fitted = rewritelog.fit(timings, model, model_options=options)
+    overall = rewritelog.verify(fitted, timings).overall
+    assert overall.sum_error == pytest.approx(0, abs=0.05)
+
+
 def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
     files = [
         write_timings(tmp_path / f"{n}.txt", ("k", 1e-6 * n, float(n)), ("k", 1e-6 / n, 1.0))

@@ -20,9 +20,10 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.function import AnyFunction, CorrectedFunction
 from rewritelog.models.fitting.regression import (
     LEAST_LENGTH,
+    Loss,
     columns_of,
     lengths_of,
     singular_values,
@@ -122,9 +123,13 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(
-    function: AnyFunction, samples: Samples, validated: Samples, held_out_s: Floats | None
+    function: AnyFunction,
+    samples: Samples,
+    loss: Loss,
+    validated: Samples,
+    held_out_s: Floats | None,
 ) -> Diagnosis:
-    """Return the quality of a fit over the samples and in cross-validation.
+    """Return the quality of a fit over the samples, with this loss, and in cross-validation.
 
     `held_out_s` are the seconds predicted for the samples `validated`, each by a fit without it;
     None without a cross-validation.
@@ -163,8 +168,9 @@ def diagnose(
     later = ~validated.first & np.isfinite(held_out_s)
     quality, ratios = on_held_out(quality, validated, held_out_s, later)
     points = min(validated.known_points, len(ratios))
-    if not samples.relative:
-        return Diagnosis(quality, root, ratios, points, 1.0)
+    is_corrected = isinstance(function, CorrectedFunction)
+    if not samples.relative and loss == "squares" and not is_corrected:
+        return Diagnosis(quality, root, ratios, points, 1.0)  # of the mean, whose sum is right
     if validated.points.count_of_row.mean() >= tuning.OFTEN:
         # this function passes through the usual times of each point, which shows the long ones; the
         # error at a point of a fit without it says nothing of sums at others

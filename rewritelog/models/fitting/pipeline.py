@@ -137,7 +137,7 @@ def _fit_class(
         plain_s = validation.predicted_by(weights)
     report_progress("coefficients")
     formula = validation.solve(weights, samples)
-    diagnosis = diagnose(formula, samples, selection.samples, plain_s)
+    diagnosis = diagnose(formula, samples, loss, selection.samples, plain_s)
     simplest = next(name for name in validation.families if name in weights)
     family = validation.families[simplest]
     coefficients = _coefficients(formula, diagnosis)
@@ -146,7 +146,7 @@ def _fit_class(
     if corrected is not None and isinstance(formula, FittedFunction):
         formula_error = diagnosis.quality.held_out_error
         function = corrected.with_formula(formula)
-        diagnosis = diagnose(function, samples, selection.samples, final_s)
+        diagnosis = diagnose(function, samples, loss, selection.samples, final_s)
     fit = ClassFit(
         value=value,
         samples=len(samples),
