@@ -21,7 +21,7 @@ class FittedConstant(ModelFit):
 
 
 class Constant(Model[NoOptions]):
-    """Scale everything by the dilation factor; timings are ignored.
+    """Scale everything by the dilation factor, without timings.
 
     Choose it if nothing is known of the target but how much faster it is.
     """
