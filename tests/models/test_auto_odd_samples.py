@@ -156,6 +156,16 @@ def test_times_grow_beyond_negative_parameters_as_beyond_positive_ones(
     assert predicted(mirrored, -rows) == pytest.approx(predicted(fitted, rows), rel=0.1)
 
 
+def test_a_divisor_of_0_counts_as_nearly_1_if_all_samples_are_above_it(event: MakeTimings) -> None:
+    """It was the only one whose times could not be longer than the longest line."""
+    processors = np.repeat(2.0 ** np.arange(2, 9), 6)
+    sizes = np.random.default_rng(3).uniform(10, 50, len(processors))
+    fitted = auto(event(processors, sizes, seconds=1e-5 * sizes / processors))
+    at_0, nearly_1 = (predicted(fitted, [[p, 20.0], [p, 40.0]]) for p in (0.0, 0.8))
+    assert at_0 == pytest.approx(nearly_1)
+    assert at_0[1] == pytest.approx(2 * at_0[0])
+
+
 def test_times_that_fall_towards_zero_stay_above_it(event: MakeTimings) -> None:
     p = np.arange(0.0, 100)
     fitted = auto(event(p, seconds=1e-6 * (100.5 - p)))

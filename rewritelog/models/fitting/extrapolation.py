@@ -87,7 +87,7 @@ class Growth(Form, frozen=True):
             seconds > 0, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME)
         )
         if self.most_s is not None:
-            growth = _largest_growth(function or inner, params, edge, lowest, highest)
+            growth = _largest_growth(function or inner, rows, edge, lowest, highest)
             limit = np.fmax(at_edge, self.most_s) * growth
             known = np.fmin(known, limit)
         return np.where(np.isfinite(params).all(axis=1) & np.isfinite(known), known, np.nan)
