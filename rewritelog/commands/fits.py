@@ -101,7 +101,9 @@ class MergeCommand(Outputs, Command["MergedLines"]):
     shell = REPORT | {"fail_on_warning"}
 
     output: OutputPath = option("The file to write [default: -, standard output].", default="-")
-    force: bool = option("Replace FILE if it exists.", default=False)
+    force: bool = option(
+        "Replace the output if it exists, even if it is one of the inputs.", default=False
+    )
 
 
 class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
@@ -182,7 +184,7 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
     job = "evaluation.predict:predictions"
     shell = frozenset({"as_json", "quiet", "fail_on_warning"})
     prints_lines = True
-    exits = "1 if the model has no prediction for any record"
+    exits = "1 if the model predicts none of the records"
     succeeds = "predicted"
 
     files: FilesOrCall = argument(
@@ -208,7 +210,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
     """
 
     job = "evaluation.verify:verify_lines"
-    exits = "1 if the model has no prediction for any line"
+    exits = "1 if the model predicts none of the lines"
     succeeds = "overall.predicted"
     shell = REPORT | {"fail_on_warning", "html"}
 

@@ -211,7 +211,7 @@ class TimelineCommand(Jobs, Seed, Selection, LogsOrTraces, Command["Picture"]):
         default=None, shell=False,
     )  # fmt: skip
     against: OptionalTraces = option(
-        "A second log folder, drawn below on the same time axis.", default=None, metavar="LOGS"
+        "Other logs or traces, drawn below on the same time axis.", default=None, metavar="LOGS"
     )
     colour_by: Literal["event", "name"] | None = option(
         "What colours mean: events, in brackets that have any, or SEB names [default: event if "
@@ -220,7 +220,7 @@ class TimelineCommand(Jobs, Seed, Selection, LogsOrTraces, Command["Picture"]):
     )  # fmt: skip
     times: Literal["log", "replay"] | None = option(
         "Draw the times of the log, or of its replay with its own network [default: log; replay "
-        "with a second folder, where only a replay shows what a change gains].",
+        "with others below, since only a replay shows what a change gains].",
         default=None, metavar="log|replay",
     )  # fmt: skip
     messages: bool = option(

@@ -187,6 +187,22 @@ def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: 
     assert replayed(tmp_path, programs).predicted_s == pytest.approx(9e-6)
 
 
+def test_communication_on_a_cpu_takes_its_duration_and_waits_for_no_rank(tmp_path: Path) -> None:
+    size = {"comm_size": ("int64", 4000)}
+    ranks = [
+        [
+            node(1, "w", work, attributes=CPU),
+            node(2, "all", 5, kind=COLL, deps=[1], attributes=CPU | size),
+            node(3, "m", 4, kind=kind, deps=[2], attributes=CPU | size | {end: ("int64", other)}),
+            node(4, "w", 1, deps=[3], attributes=CPU),
+        ]
+        for work, kind, end, other in ((50, SEND, "comm_dst", 1), (10, RECV, "comm_src", 0))
+    ]
+    report = replayed(tmp_path, ranks, NETWORK)
+    assert starts(report) == [0, 50, 55, 59]
+    assert starts(report, 1) == [0, 10, 15, 19]
+
+
 def test_collectives_that_do_not_belong_together_are_reported(tmp_path: Path) -> None:
     """An all-gather was replayed as the all-reduce of another rank without a word."""
     first, second = (
