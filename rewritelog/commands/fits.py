@@ -311,7 +311,8 @@ class SampleCommand(
         default=None, rare=True,
     )  # fmt: skip
     replicates: int = option(
-        "Choose some parameters of each event N times, if they recur.",
+        "Choose some parameters of each event N times, if they recur; more often if times of equal "
+        "calls vary.",
         default=1, rare=True, least=1,
     )  # fmt: skip
     output: OptionalOutput = option(
