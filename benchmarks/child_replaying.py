@@ -11,8 +11,8 @@ import time
 
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.replay import prepare
 from rewritelog.replaying.run import replay_prepared, replay_whole
-from rewritelog.replaying.simulate import prepare
 
 
 def main() -> None:

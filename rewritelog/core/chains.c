@@ -8,60 +8,61 @@
 
 /* The run and its messages, from which chains are computed. */
 typedef struct {
-    const seb_run *runs;
+    const seb_state *states;
     const double *start_s;
     const int32_t *starter;
     const sent_message *messages;
     const lone_interval *alone;
     int64_t alone_len;
-} history;
+} run_history;
 
 /* For how long exactly one PE was busy before a time. */
-static double alone_before(const history *all, double time)
+static double alone_before(const run_history *run, double time)
 {
-    int64_t low = 0, high = all->alone_len;
+    int64_t low = 0, high = run->alone_len;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (all->alone[middle].begin_s <= time)
+        if (run->alone[middle].begin_s <= time)
             low = middle + 1;
         else
             high = middle;
     }
     if (low == 0)
         return 0.0;
-    lone_interval last = all->alone[low - 1];
+    lone_interval last = run->alone[low - 1];
     return last.before_s + smaller(last.end_s, time) - last.begin_s;
 }
 
 /* The sums over a SEB's first link from `since` on; the rest of it is running beside other PEs. */
-static chain_link split_link(const history *all, int32_t seb, double since)
+static chain_link split_link(const run_history *run, int32_t seb, double since)
 {
-    seb_run run = all->runs[seb], source = all->runs[run.cause];
-    double start = all->start_s[run.cause], left = run.ready_s;
-    if (run.kind == BY_MESSAGE) {
-        double sent = start + all->messages[all->starter[seb]].after_s;
-        left = smaller(run.ready_s, smaller(source.end_s, sent));
+    seb_state state = run->states[seb], source = run->states[state.cause];
+    double start = run->start_s[state.cause], departure = state.ready_s;
+    if (state.kind == BY_MESSAGE) {
+        double sent = start + run->messages[run->starter[seb]].after_s;
+        double end = start + source.duration_s;
+        departure = smaller(state.ready_s, smaller(end, sent));
     }
     double from = larger(since, start);
-    chain_link link = {.communication_s = run.ready_s - larger(since, left)};
-    if (left > from)
-        link.alone_s = alone_before(all, left) - alone_before(all, from);
+    chain_link link = {.communication_s = state.ready_s - larger(since, departure)};
+    if (departure > from)
+        link.alone_s = alone_before(run, departure) - alone_before(run, from);
     link.imbalance_s = larger(0.0, start - larger(source.ready_s, since));
     return link;
 }
 
-void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
+void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_state *states,
                    const double *start_s, const int32_t *starter, const sent_message *messages,
                    const lone_interval *alone, int64_t alone_len, chain_link *chains)
 {
-    history all = {runs, start_s, starter, messages, alone, alone_len};
+    run_history run = {states, start_s, starter, messages, alone, alone_len};
     for (int64_t k = 0; k < sebs_len; k++) {
-        int32_t seb = sebs[k], source = runs[seb].cause;
+        int32_t seb = sebs[k], source = states[seb].cause;
         if (source < 0) {
             chains[seb] = (chain_link){.jump = seb};
             continue;
         }
-        chain_link link = split_link(&all, seb, runs[source].ready_s);
+        chain_link link = split_link(&run, seb, states[source].ready_s);
         chain_link before = chains[source], far = chains[before.jump];
         link.communication_s += before.communication_s;
         link.alone_s += before.alone_s;
@@ -74,26 +75,26 @@ void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
 }
 
 /* The SEB of a chain in whose first link a time lies. */
-static int32_t chain_at(const seb_run *runs, const chain_link *chains, int32_t seb, double time)
+static int32_t chain_at(const seb_state *states, const chain_link *chains, int32_t seb, double time)
 {
-    while (runs[seb].cause >= 0 && runs[runs[seb].cause].ready_s > time) {
+    while (states[seb].cause >= 0 && states[states[seb].cause].ready_s > time) {
         int32_t jump = chains[seb].jump;
-        seb = runs[jump].ready_s > time ? jump : runs[seb].cause;
+        seb = states[jump].ready_s > time ? jump : states[seb].cause;
     }
     return seb;
 }
 
-void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s, const seb_run *runs,
-                const double *start_s, const int32_t *starter, const sent_message *messages,
-                const lone_interval *alone, int64_t alone_len, const chain_link *chains,
-                double *split)
+void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s,
+                const seb_state *states, const double *start_s, const int32_t *starter,
+                const sent_message *messages, const lone_interval *alone, int64_t alone_len,
+                const chain_link *chains, double *split)
 {
-    history all = {runs, start_s, starter, messages, alone, alone_len};
+    run_history run = {states, start_s, starter, messages, alone, alone_len};
     for (int64_t k = 0; k < sebs_len; k++, split += 3) {
-        int32_t first = chain_at(runs, chains, sebs[k], since_s[k]);
+        int32_t first = chain_at(states, chains, sebs[k], since_s[k]);
         chain_link own = chains[sebs[k]], before = chains[first], link = {0};
-        if (runs[first].cause >= 0)
-            link = split_link(&all, first, since_s[k]);
+        if (states[first].cause >= 0)
+            link = split_link(&run, first, since_s[k]);
         split[0] = own.communication_s - before.communication_s + link.communication_s;
         split[1] = own.alone_s - before.alone_s + link.alone_s;
         split[2] = own.imbalance_s - before.imbalance_s + link.imbalance_s;

@@ -234,11 +234,11 @@ CORE void process_add_means(const float *rows, int64_t inputs, const float *code
 enum input_kind { BY_ITSELF, BY_PREVIOUS, BY_DEPENDENCY, BY_MESSAGE };
 
 /* A SEB in a run. `ready_s` is the time of its latest input so far, and `cause` the SEB behind it;
-   `end_s` holds its duration until it has run; `missing` counts the inputs that it waits for. */
+   `pending` counts the inputs that it waits for. */
 typedef struct {
-    double ready_s, end_s;
-    int32_t pe, missing, cause, kind;
-} seb_run;
+    double ready_s, duration_s;
+    int32_t pe, pending, cause, kind;
+} seb_state;
 
 /* The first message that a SEB sends, and the first entry in `waiting` of SEBs that wait for it. */
 typedef struct {
@@ -259,11 +259,11 @@ typedef struct {
    heap; the first free entry of `nodes`, and how many were ever used; how many SEBs have run; the
    time of the first bucket, the buckets per second, and the latest end of a SEB. */
 typedef struct {
-    int64_t in_heap, in_buckets, in_later, buckets, current, free, used, run;
+    int64_t in_heap, in_buckets, in_later, buckets, current, free, used, ran;
     double base_s, buckets_per_s, latest_s;
 } replay_queue;
 
-/* Run up to `most` SEBs; return whether there are more. `links` has a row more than `runs`, and
+/* Run up to `most` SEBs; return whether there are more. `links` has a row more than `states`, and
    `first_receiver` an element more than `messages`; `waiting` lists the SEBs that wait for the end
    of each SEB, the one that follows it on its PE as -1 - SEB. `free_s` is when each PE can run its
    next SEB. `heap`, `nodes` and `later` have room for all SEBs and PEs; `later` begins with
@@ -271,14 +271,14 @@ typedef struct {
    when they are ready. Else it takes, when free, the first ready SEB of its timeline: `held`, with
    room for all SEBs, has those that are ready while their PE is busy, `first_of_pe` says where
    those of a PE are, and `held_of_pe`, zeros at first, how many. Unless `order` is empty, fill it
-   with the SEBs in the order in which they run, and `starts_s` with the start of each. */
-CORE bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
+   with the SEBs in the order in which they run, and `start_s` with the start of each. */
+CORE bool replay(seb_state *states, const seb_links *links, const int32_t *waiting,
                  const sent_message *messages, const int32_t *first_receiver,
                  const int32_t *receivers, int64_t workers, double node_latency_s, double *free_s,
                  replay_queue *queue, queue_entry *heap, queue_entry *nodes, queue_entry *later,
                  int32_t *heads, int64_t heads_len, queue_entry *held, int64_t held_len,
                  const int32_t *first_of_pe, int32_t *held_of_pe, int32_t *order, int64_t order_len,
-                 double *starts_s, int64_t most);
+                 double *start_s, int64_t most);
 
 /* ---- chains.c: what SEBs waited for ---- */
 
@@ -296,13 +296,13 @@ typedef struct {
 
 /* Set the chains of `sebs`, in the order in which they ran, given the starts and starting messages
    of all SEBs, and the intervals in which one PE is busy, in order. */
-CORE void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_run *runs,
+CORE void add_up_chains(const int32_t *sebs, int64_t sebs_len, const seb_state *states,
                         const double *start_s, const int32_t *starter, const sent_message *messages,
                         const lone_interval *alone, int64_t alone_len, chain_link *chains);
 
 /* Set `split` (SEBs, 3) to the seconds of a `chain_link` from `since_s` until SEBs are ready. */
 CORE void split_idle(const int32_t *sebs, int64_t sebs_len, const double *since_s,
-                     const seb_run *runs, const double *start_s, const int32_t *starter,
+                     const seb_state *states, const double *start_s, const int32_t *starter,
                      const sent_message *messages, const lone_interval *alone, int64_t alone_len,
                      const chain_link *chains, double *split);
 

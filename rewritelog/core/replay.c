@@ -18,7 +18,7 @@ enum { ENTRIES_PER_BUCKET = 4 };
 
 /* The arguments of `replay`. */
 typedef struct {
-    seb_run *runs;
+    seb_state *states;
     const seb_links *links;
     const int32_t *waiting;
     const sent_message *messages;
@@ -34,8 +34,8 @@ typedef struct {
     int64_t held_len;  /* 0 if PEs take SEBs in the order of the times when they are ready */
     const int32_t *first_of_pe;
     int32_t *held_of_pe, *order;
-    double *starts_s; /* NULL if they are not recorded */
-} replayed;
+    double *start_s; /* NULL if they are not recorded */
+} replay_args;
 
 /* Whether an entry precedes another: earlier or, at the same time, of the lower SEB number. */
 static inline bool precedes(const queue_entry *a, const queue_entry *b)
@@ -45,9 +45,9 @@ static inline bool precedes(const queue_entry *a, const queue_entry *b)
 
 /* Whether an entry of the queue says that a PE is free, and not that a SEB is ready. Its number is
    the number of SEBs plus the PE's, so that SEBs that are ready at the same time precede it. */
-static inline bool is_free_pe(const replayed *all, int32_t seb)
+static inline bool is_free_pe(const replay_args *args, int32_t seb)
 {
-    return all->held_len > 0 && seb >= all->held_len;
+    return args->held_len > 0 && seb >= args->held_len;
 }
 
 /* Insert an entry into a binary heap of `size` entries. */
@@ -80,68 +80,68 @@ static void drop_first(queue_entry *heap, int64_t size)
 }
 
 /* Insert an entry into a bucket. */
-static void add_to_bucket(const replayed *all, int64_t bucket, queue_entry entry)
+static void add_to_bucket(const replay_args *args, int64_t bucket, queue_entry entry)
 {
-    replay_queue *queue = all->queue;
+    replay_queue *queue = args->queue;
     int64_t node = queue->free;
     if (node >= 0)
-        queue->free = all->nodes[node].next;
+        queue->free = args->nodes[node].next;
     else
         node = queue->used++;
-    entry.next = all->heads[bucket];
-    all->nodes[node] = entry;
-    all->heads[bucket] = (int32_t)node;
+    entry.next = args->heads[bucket];
+    args->nodes[node] = entry;
+    args->heads[bucket] = (int32_t)node;
     queue->in_buckets++;
 }
 
 /* Insert a SEB into the queue at a time that is not before that of the last SEB removed. In spite
    of rounding, a later time never has an earlier bucket: the index is monotonic in the time. */
-static void add(const replayed *all, double time, int32_t seb)
+static void enqueue(const replay_args *args, double time, int32_t seb)
 {
-    replay_queue *queue = all->queue;
+    replay_queue *queue = args->queue;
     queue_entry entry = {time, seb, -1};
     double bucket = (time - queue->base_s) * queue->buckets_per_s;
     if (!(bucket >= (double)(queue->current + 1))) /* NaN without buckets */
-        push(all->heap, queue->in_heap++, entry);
+        push(args->heap, queue->in_heap++, entry);
     else if (bucket < (double)queue->buckets)
-        add_to_bucket(all, (int64_t)bucket, entry);
+        add_to_bucket(args, (int64_t)bucket, entry);
     else
-        all->later[queue->in_later++] = entry;
+        args->later[queue->in_later++] = entry;
 }
 
 /* Move the entries of a bucket into the heap. */
-static void open_bucket(const replayed *all, int64_t bucket)
+static void open_bucket(const replay_args *args, int64_t bucket)
 {
-    replay_queue *queue = all->queue;
-    int32_t node = all->heads[bucket];
+    replay_queue *queue = args->queue;
+    int32_t node = args->heads[bucket];
     while (node >= 0) {
-        int32_t next = all->nodes[node].next;
-        push(all->heap, queue->in_heap++, all->nodes[node]);
-        all->nodes[node].next = (int32_t)queue->free;
+        int32_t next = args->nodes[node].next;
+        push(args->heap, queue->in_heap++, args->nodes[node]);
+        args->nodes[node].next = (int32_t)queue->free;
         queue->free = node;
         queue->in_buckets--;
         node = next;
     }
-    all->heads[bucket] = -1;
+    args->heads[bucket] = -1;
     queue->current = bucket;
 }
 
 /* Distribute the later entries over new buckets, or move them to the heap if times are equal. */
-static void spread(const replayed *all)
+static void spread(const replay_args *args)
 {
-    replay_queue *queue = all->queue;
+    replay_queue *queue = args->queue;
     int64_t count = queue->in_later;
-    double lowest = all->later[0].time, highest = lowest, total = 0.0;
+    double lowest = args->later[0].time, highest = lowest, total = 0.0;
     for (int64_t k = 0; k < count; k++) {
-        double time = all->later[k].time;
+        double time = args->later[k].time;
         lowest = time < lowest ? time : lowest;
         highest = time > highest ? time : highest;
     }
     for (int64_t k = 0; k < count; k++)
-        total += all->later[k].time - lowest;
+        total += args->later[k].time - lowest;
     queue->buckets = count / ENTRIES_PER_BUCKET + 1;
-    if (queue->buckets > all->most_buckets)
-        queue->buckets = all->most_buckets;
+    if (queue->buckets > args->most_buckets)
+        queue->buckets = args->most_buckets;
     double rate = total > 0.0 ? (double)queue->buckets / (2.0 * total / (double)count) : INFINITY;
     if (!(rate > 0.0 && rate < INFINITY)) {
         queue->buckets = 0;
@@ -153,20 +153,20 @@ static void spread(const replayed *all)
     queue->current = -1;
     queue->in_later = 0;
     for (int64_t bucket = 0; bucket < queue->buckets; bucket++)
-        all->heads[bucket] = -1;
+        args->heads[bucket] = -1;
     for (int64_t k = 0; k < count; k++)
-        add(all, all->later[k].time, all->later[k].seb);
+        enqueue(args, args->later[k].time, args->later[k].seb);
 }
 
 /* Move the next entries into the heap if it is empty; return whether there are any. */
-static bool refill(const replayed *all)
+static bool refill(const replay_args *args)
 {
-    replay_queue *queue = all->queue;
+    replay_queue *queue = args->queue;
     while (queue->in_heap == 0) {
         if (queue->in_buckets > 0)
-            open_bucket(all, queue->current + 1);
+            open_bucket(args, queue->current + 1);
         else if (queue->in_later > 0)
-            spread(all);
+            spread(args);
         else
             return false;
     }
@@ -174,134 +174,135 @@ static bool refill(const replayed *all)
 }
 
 /* Remove the first SEB of the queue, which is not empty, and prefetch what the next ones need. */
-static int32_t take(const replayed *all)
+static int32_t dequeue(const replay_args *args)
 {
-    replay_queue *queue = all->queue;
-    int32_t first = all->heap[0].seb;
-    drop_first(all->heap, queue->in_heap--);
-    if (queue->in_heap == 0 && refill(all)) {
+    replay_queue *queue = args->queue;
+    int32_t first = args->heap[0].seb;
+    drop_first(args->heap, queue->in_heap--);
+    if (queue->in_heap == 0 && refill(args)) {
         for (int64_t k = 0; k < queue->in_heap; k++) {
-            if (is_free_pe(all, all->heap[k].seb))
+            if (is_free_pe(args, args->heap[k].seb))
                 continue;
-            __builtin_prefetch(&all->runs[all->heap[k].seb]);
-            __builtin_prefetch(&all->links[all->heap[k].seb]);
-            if (all->starts_s)
-                __builtin_prefetch(&all->starts_s[all->heap[k].seb], 1);
+            __builtin_prefetch(&args->states[args->heap[k].seb]);
+            __builtin_prefetch(&args->links[args->heap[k].seb]);
+            if (args->start_s)
+                __builtin_prefetch(&args->start_s[args->heap[k].seb], 1);
         }
     }
-    if (queue->in_heap > 0 && !is_free_pe(all, all->heap[0].seb)) {
-        int32_t message = all->links[all->heap[0].seb].first_message;
-        __builtin_prefetch(&all->messages[message]);
-        __builtin_prefetch(&all->first_receiver[message]);
+    if (queue->in_heap > 0 && !is_free_pe(args, args->heap[0].seb)) {
+        int32_t message = args->links[args->heap[0].seb].first_message;
+        __builtin_prefetch(&args->messages[message]);
+        __builtin_prefetch(&args->first_receiver[message]);
     }
     return first;
 }
 
 /* Deliver one of its inputs to a SEB, which enters the queue when it has all of them. */
-static void arrive(const replayed *all, int32_t seb, double time, int32_t kind, int32_t source)
+static void arrive(const replay_args *args, int32_t seb, double time, int32_t kind, int32_t source)
 {
-    seb_run *run = &all->runs[seb];
-    if (time > run->ready_s || (time == run->ready_s && kind >= run->kind)) {
-        run->cause = source;
-        run->kind = kind;
-        run->ready_s = time;
+    seb_state *state = &args->states[seb];
+    if (time > state->ready_s || (time == state->ready_s && kind >= state->kind)) {
+        state->cause = source;
+        state->kind = kind;
+        state->ready_s = time;
     }
-    if (--run->missing == 0)
-        add(all, run->ready_s, seb);
+    if (--state->pending == 0)
+        enqueue(args, state->ready_s, seb);
 }
 
 /* The delay of a message between two PEs, in seconds. */
-static double delay(const replayed *all, int32_t message, int32_t from, int32_t to)
+static double delay(const replay_args *args, int32_t message, int32_t from, int32_t to)
 {
     if (from == to)
         return 0.0;
-    if (all->workers > 1 && from / all->workers == to / all->workers)
-        return all->node_latency_s;
-    return all->messages[message].delay_s;
+    if (args->workers > 1 && from / args->workers == to / args->workers)
+        return args->node_latency_s;
+    return args->messages[message].delay_s;
 }
 
 /* Deliver the messages and the end of a SEB to all SEBs that wait for them. */
-static void deliver(const replayed *all, int32_t seb, double start, double end)
+static void deliver(const replay_args *args, int32_t seb, double start, double end)
 {
-    int32_t pe = all->runs[seb].pe;
-    seb_links own = all->links[seb], next = all->links[seb + 1];
+    int32_t pe = args->states[seb].pe;
+    seb_links own = args->links[seb], next = args->links[seb + 1];
     for (int32_t message = own.first_message; message < next.first_message; message++) {
-        double sent = start + all->messages[message].after_s;
+        double sent = start + args->messages[message].after_s;
         sent = end < sent ? end : sent;
-        int32_t last = all->first_receiver[message + 1];
-        for (int32_t k = all->first_receiver[message]; k < last; k++) {
-            int32_t to = all->receivers[k];
-            arrive(all, to, sent + delay(all, message, pe, all->runs[to].pe), BY_MESSAGE, seb);
+        int32_t last = args->first_receiver[message + 1];
+        for (int32_t k = args->first_receiver[message]; k < last; k++) {
+            int32_t to = args->receivers[k];
+            arrive(args, to, sent + delay(args, message, pe, args->states[to].pe), BY_MESSAGE, seb);
         }
     }
     for (int32_t k = own.first_waiting; k < next.first_waiting; k++) {
-        int32_t to = all->waiting[k];
+        int32_t to = args->waiting[k];
         if (to >= 0)
-            arrive(all, to, end, BY_DEPENDENCY, seb);
+            arrive(args, to, end, BY_DEPENDENCY, seb);
         else
-            arrive(all, -1 - to, end, BY_PREVIOUS, seb);
+            arrive(args, -1 - to, end, BY_PREVIOUS, seb);
     }
 }
 
 /* Run a SEB once it is ready and its PE is free. If the PE holds others, queue the end for them. */
-static void run_seb(const replayed *all, int32_t seb)
+static void run_seb(const replay_args *args, int32_t seb)
 {
-    seb_run *run = &all->runs[seb];
-    replay_queue *queue = all->queue;
-    int32_t pe = run->pe;
-    double free_s = all->free_s[pe], start = run->ready_s > free_s ? run->ready_s : free_s;
-    double end = start + run->end_s;
-    all->free_s[pe] = run->end_s = end;
+    seb_state *state = &args->states[seb];
+    replay_queue *queue = args->queue;
+    int32_t pe = state->pe;
+    double free_s = args->free_s[pe], start = state->ready_s > free_s ? state->ready_s : free_s;
+    double end = start + state->duration_s;
+    args->free_s[pe] = end;
     queue->latest_s = end > queue->latest_s ? end : queue->latest_s;
-    if (all->starts_s) {
-        all->order[queue->run] = seb;
-        all->starts_s[seb] = start;
+    if (args->start_s) {
+        args->order[queue->ran] = seb;
+        args->start_s[seb] = start;
     }
-    queue->run++;
-    deliver(all, seb, start, end);
-    if (all->held_len > 0 && all->held_of_pe[pe] > 0)
-        add(all, end, (int32_t)(all->held_len + pe));
+    queue->ran++;
+    deliver(args, seb, start, end);
+    if (args->held_len > 0 && args->held_of_pe[pe] > 0)
+        enqueue(args, end, (int32_t)(args->held_len + pe));
 }
 
 /* Hold a SEB, ready at `time`, if its PE is busy or holds others; return whether it is held. */
-static bool hold(const replayed *all, int32_t seb, double time)
+static bool hold(const replay_args *args, int32_t seb, double time)
 {
-    int32_t pe = all->runs[seb].pe, *held = &all->held_of_pe[pe];
+    int32_t pe = args->states[seb].pe, *held = &args->held_of_pe[pe];
     if (*held == 0) {
-        if (!(all->free_s[pe] > time))
+        if (!(args->free_s[pe] > time))
             return false;
-        add(all, all->free_s[pe], (int32_t)(all->held_len + pe));
+        enqueue(args, args->free_s[pe], (int32_t)(args->held_len + pe));
     }
-    push(&all->held[all->first_of_pe[pe]], (*held)++, (queue_entry){0.0, seb, -1});
+    push(&args->held[args->first_of_pe[pe]], (*held)++, (queue_entry){0.0, seb, -1});
     return true;
 }
 
 /* Remove the first SEB that a PE holds. */
-static int32_t take_held(const replayed *all, int32_t pe)
+static int32_t take_held(const replay_args *args, int32_t pe)
 {
-    queue_entry *held = &all->held[all->first_of_pe[pe]];
+    queue_entry *held = &args->held[args->first_of_pe[pe]];
     int32_t first = held[0].seb;
-    drop_first(held, all->held_of_pe[pe]--);
+    drop_first(held, args->held_of_pe[pe]--);
     return first;
 }
 
-bool replay(seb_run *runs, const seb_links *links, const int32_t *waiting,
+bool replay(seb_state *states, const seb_links *links, const int32_t *waiting,
             const sent_message *messages, const int32_t *first_receiver, const int32_t *receivers,
             int64_t workers, double node_latency_s, double *free_s, replay_queue *queue,
             queue_entry *heap, queue_entry *nodes, queue_entry *later, int32_t *heads,
             int64_t heads_len, queue_entry *held, int64_t held_len, const int32_t *first_of_pe,
-            int32_t *held_of_pe, int32_t *order, int64_t order_len, double *starts_s, int64_t most)
+            int32_t *held_of_pe, int32_t *order, int64_t order_len, double *start_s, int64_t most)
 {
-    replayed all = {runs, links, waiting, messages, first_receiver, receivers, workers,
-                    node_latency_s, queue, heap, nodes, later, heads, heads_len, free_s, held,
-                    held_len, first_of_pe, held_of_pe, order, order_len > 0 ? starts_s : NULL};
-    for (; most > 0 && refill(&all); most--) {
+    replay_args args = {states, links, waiting, messages, first_receiver, receivers, workers,
+                        node_latency_s, queue, heap, nodes, later, heads, heads_len, free_s, held,
+                        held_len, first_of_pe, held_of_pe, order,
+                        order_len > 0 ? start_s : NULL};
+    for (; most > 0 && refill(&args); most--) {
         double time = heap[0].time;
-        int32_t seb = take(&all);
-        if (is_free_pe(&all, seb))
-            run_seb(&all, take_held(&all, (int32_t)(seb - held_len)));
-        else if (held_len == 0 || !hold(&all, seb, time))
-            run_seb(&all, seb);
+        int32_t seb = dequeue(&args);
+        if (is_free_pe(&args, seb))
+            run_seb(&args, take_held(&args, (int32_t)(seb - held_len)));
+        else if (held_len == 0 || !hold(&args, seb, time))
+            run_seb(&args, seb);
     }
-    return refill(&all);
+    return refill(&args);
 }

@@ -26,7 +26,7 @@ from rewritelog.formats.bgtrace.declaration import EventType
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.traces import Part, Traces
-from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.text import NO_NAME, printable
 
 SEB_KINDS = ("sebs", "brackets", "log_events", "flows")

@@ -17,7 +17,7 @@ from rewritelog.errors import RewriteLogError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, load_recorded, simulate
+from rewritelog.replaying.replay import Case, load_recorded, replay_workload
 from rewritelog.replaying.workload import NOT_SENT, Numbers, Workload
 from rewritelog.running.engines import engine
 
@@ -195,7 +195,7 @@ def load_program(logs: LogSet, network: Network | None) -> Program:
     workload = load_recorded(logs)
     if network is None:
         return Program(workload, None)
-    run = simulate(workload, Case(network, workload.seconds[0]))
+    run = replay_workload(workload, Case(network, workload.seconds[0]))
     turn = np.full(len(workload.sebs), len(workload.sebs))
     turn[run.times.order] = np.arange(len(run.times.order))
     return Program(workload, np.lexsort((turn, workload.sebs.pe)), run.never_ran)

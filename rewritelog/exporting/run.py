@@ -32,7 +32,7 @@ from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.text import Readable, count_text, printable
 from rewritelog.units import chosen_pes
 
@@ -167,7 +167,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
     run = None
     if network is not None:
         prepared = prepare(traces, DurationOptions())
-        run = simulate(prepared.workload, prepared.case(network))
+        run = replay_workload(prepared.workload, prepared.case(network))
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
-from rewritelog.replaying.simulate import Case, ReplayedRun, run_time
+from rewritelog.replaying.replay import Case, ReplayedRun, run_time
 from rewritelog.replaying.workload import Numbers, Workload
 from rewritelog.stopping import raise_if_stopped
 from rewritelog.text import count_text
@@ -71,18 +71,23 @@ def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
     A SEB that waited for its PE is preceded by the SEB that ran there before it, any other by the
     SEB that produced its last input. The path therefore has no gap from 0 to the end.
     """
-    workload, times, runs, ran = outcome.workload, outcome.times, outcome.runs, outcome.lines[1]
+    workload, times, states, ran = (
+        outcome.workload,
+        outcome.times,
+        outcome.states,
+        outcome.order_by_pe[1],
+    )
     waited = times.start_s > times.ready_s
-    before = np.where(waited, -1, runs["cause"])
+    before = np.where(waited, -1, states["cause"])
     waiting = np.flatnonzero(waited[ran[1:]])
     before[ran[1:][waiting]] = ran[:-1][waiting]
-    seb = _followed(before, int(np.nanargmax(times.end_s)) if len(ran) else -1)
-    message, left_s = np.full(len(seb), -1, dtype=np.int32), times.start_s[seb]
-    sent = np.flatnonzero(~waited[seb] & (runs["kind"][seb] == core.BY_MESSAGE))
+    seb = _traced_back(before, int(np.nanargmax(times.end_s)) if len(ran) else -1)
+    message, departure_s = np.full(len(seb), -1, dtype=np.int32), times.start_s[seb]
+    sent = np.flatnonzero(~waited[seb] & (states["kind"][seb] == core.BY_MESSAGE))
     message[sent] = workload.sebs.starter[seb[sent]]
-    left_s[sent] = outcome.sent_s(before[seb[sent]], message[sent])
-    ran_s = np.concatenate([times.end_s[seb[:1]], left_s[:-1]]) - times.start_s[seb]
-    transit_s = np.where(message >= 0, times.ready_s[seb] - left_s, 0.0)
+    departure_s[sent] = outcome.sent_s(before[seb[sent]], message[sent])
+    ran_s = np.concatenate([times.end_s[seb[:1]], departure_s[:-1]]) - times.start_s[seb]
+    transit_s = np.where(message >= 0, times.ready_s[seb] - departure_s, 0.0)
     name_s = np.bincount(workload.sebs.name[seb], ran_s, len(workload.names))
     sizes = workload.messages.size_bytes[message[sent]].astype(np.int64)
     return CriticalPath(
@@ -96,7 +101,7 @@ def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
     )
 
 
-def _followed(before: Numbers, last: int) -> Numbers:
+def _traced_back(before: Numbers, last: int) -> Numbers:
     """Return the SEB `last`, the one that precedes it, and so on to the first."""
     path = array("i")
     while last >= 0:
@@ -138,49 +143,55 @@ def _by_size(sizes: Ints, transit_s: Floats) -> tuple[MessageShare, ...]:
     return tuple(sorted(shares, key=lambda share: -share.seconds))
 
 
-MOST = 10
+MOST_GAINS = 10
 """By default gains are computed for at most this many names, and this many events."""
 
-MOST_SEBS = 10_000_000
+MOST_REPLAYED_SEBS = 10_000_000
 """By default the replays for gains run at most this many SEBs in all, or there is only one."""
 
 
 @dataclass(frozen=True)
-class Gain:
-    """The gain if all SEBs of a name, or all middle regions of an event, took no time."""
+class GainCandidate:
+    """All SEBs of a name, or all middle regions of an event, before their gain is known."""
 
     name: str
     busy_s: float
     """The PE-seconds in them."""
-    gain_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Gain(GainCandidate):
+    """The gain if all SEBs of a name, or all middle regions of an event, took no time."""
+
+    gain_s: float
     """By how much the predicted run time becomes shorter."""
 
 
-def questions(
+def gain_candidates(
     workload: Workload, name_s: Any, event_s: Any, most: int | None
-) -> tuple[list[Gain], list[Gain], int]:
+) -> tuple[list[GainCandidate], list[GainCandidate], int]:
     """Return the names and events with the most busy time, and how many are left out.
 
     At most `most` of each are returned; None chooses numbers that limit the time for a large log
-    set. Their gains are not known yet.
+    set.
     """
-    names = [Gain(workload.names[k], float(name_s[k])) for k in _descending(name_s)]
-    events = [Gain(workload.events[k], float(event_s[k])) for k in _descending(event_s)]
+    names = [GainCandidate(workload.names[k], float(name_s[k])) for k in _descending(name_s)]
+    events = [GainCandidate(workload.events[k], float(event_s[k])) for k in _descending(event_s)]
     if most is not None:
         return names[:most], events[:most], 0
-    names, events = names[:MOST], events[:MOST]
-    replays = max(1, MOST_SEBS // max(len(workload.sebs), 1))
+    names, events = names[:MOST_GAINS], events[:MOST_GAINS]
+    replays = max(1, MOST_REPLAYED_SEBS // max(len(workload.sebs), 1))
     of_events = min(len(events), replays // 2)
     of_names = min(len(names), replays - of_events)
     left_out = len(names) + len(events) - of_names - of_events
     return names[:of_names], events[:of_events], left_out
 
 
-def with_gain(outcome: ReplayedRun, gain: Gain, case: Case) -> Gain:
+def gain_of(outcome: ReplayedRun, candidate: GainCandidate, case: Case) -> Gain:
     """Compute a gain by a replay of `case`, in which its name or event takes no time."""
     sent = outcome.sent if case.free_event is None else None  # free SEBs send as they start
-    ended = run_time(outcome.workload, case, sent)
-    return replace(gain, gain_s=outcome.predicted_s - ended.predicted_s)
+    shorter = run_time(outcome.workload, case, sent)
+    return Gain(candidate.name, candidate.busy_s, outcome.predicted_s - shorter.predicted_s)
 
 
 SHOWN = 10
@@ -195,7 +206,7 @@ class BlockedSeb:
     seb: int
     name: str
     reason: str
-    woken: int
+    blocked_others: int
     """The number of other SEBs that never ran because of it."""
 
 
@@ -206,38 +217,38 @@ class Blocked:
     count: int
     roots: int
     """The number of those that wait for something that the log does not contain."""
-    in_circles: int
+    in_cycles: int
     """The number of those in a cycle of dependencies and messages, or waiting for such a SEB."""
     examples: tuple[BlockedSeb, ...] = ()
     """Those that block the most others."""
 
 
-def find_never_run(outcome: ReplayedRun) -> Blocked:
+def find_blocked(outcome: ReplayedRun) -> Blocked:
     """Return the SEBs that never ran, each one counted for the SEB at the root of its waiting."""
     workload, count = outcome.workload, len(outcome.workload.sebs)
-    never = np.isnan(outcome.times.ready_s)
-    if not never.any():
+    never_ran = np.isnan(outcome.times.ready_s)
+    if not never_ran.any():
         return Blocked(0, 0, 0)
     lacking = np.concatenate([workload.not_sent[:, 0], workload.beyond[:, 0]])
     roots = np.unique(lacking)
-    root = _roots(workload, never, roots)
-    woken = np.bincount(root[root >= 0], minlength=count)
-    worst = roots[np.argsort(-woken[roots], kind="stable")][:SHOWN]
-    in_cycles = np.flatnonzero(never & (root < 0))
+    root = _roots(workload, never_ran, roots)
+    blocked_others = np.bincount(root[root >= 0], minlength=count)
+    worst = roots[np.argsort(-blocked_others[roots], kind="stable")][:SHOWN]
+    in_cycles = np.flatnonzero(never_ran & (root < 0))
     places = workload.places_of(np.concatenate([worst, in_cycles[:1]]))
     pes, indices = (of.tolist() for of in places)
     examples = [
-        _example(workload, (pe, index), seb, int(woken[seb]) - 1)
+        _example(workload, (pe, index), seb, int(blocked_others[seb]) - 1)
         for pe, index, seb in zip(pes, indices, worst.tolist(), strict=False)
     ]
     if len(in_cycles):
         name = workload.name_of(int(in_cycles[0]))
         reason = "is in a cycle of dependencies and messages, or waits for one"
         examples.append(BlockedSeb(pes[-1], indices[-1], name, reason, len(in_cycles) - 1))
-    return Blocked(int(np.count_nonzero(never)), len(roots), len(in_cycles), tuple(examples))
+    return Blocked(int(np.count_nonzero(never_ran)), len(roots), len(in_cycles), tuple(examples))
 
 
-def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
+def _roots(workload: Workload, never_ran: Flags, roots: Numbers) -> Ints:
     """Return the nearest root that each SEB waits for; below 0 if it has run, or waits for none."""
     from scipy.sparse import csr_array  # noqa: PLC0415 - few replays need it
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
@@ -249,14 +260,16 @@ def _roots(workload: Workload, never: Flags, roots: Numbers) -> Ints:
     sender = sebs.senders(sebs.starter[started])
     ended, waiting = sebs.waits(0, count)
     before, after = np.concatenate([sender, ended]), np.concatenate([started, waiting])
-    blocks = never[before]
-    ones = np.ones(np.count_nonzero(blocks), dtype=np.int8)
-    links = csr_array((ones, (before[blocks], after[blocks])), shape=(count, count))
+    is_blocked = never_ran[before]
+    weights = np.ones(np.count_nonzero(is_blocked), dtype=np.int8)
+    links = csr_array((weights, (before[is_blocked], after[is_blocked])), shape=(count, count))
     options = {"unweighted": True, "min_only": True, "return_predecessors": True}
     return np.asarray(dijkstra(links, indices=roots, **options)[2])
 
 
-def _example(workload: Workload, place: tuple[int, int], seb: int, woken: int) -> BlockedSeb:
+def _example(
+    workload: Workload, place: tuple[int, int], seb: int, blocked_others: int
+) -> BlockedSeb:
     """Return why a SEB never ran, given its PE and its index there."""
     not_sent, beyond = workload.not_sent, workload.beyond
     at = int(np.searchsorted(not_sent[:, 0], seb))
@@ -267,4 +280,4 @@ def _example(workload: Workload, place: tuple[int, int], seb: int, woken: int) -
         other = int(beyond[np.searchsorted(beyond[:, 0], seb), 1])
         length = int(np.diff(workload.sebs.first_of_pe)[place[0]])
         reason = f"depends on SEB {other}, but the timeline has {count_text(length, 'SEB')}"
-    return BlockedSeb(*place, workload.name_of(seb), reason, woken)
+    return BlockedSeb(*place, workload.name_of(seb), reason, blocked_others)

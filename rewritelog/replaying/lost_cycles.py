@@ -22,7 +22,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.core import core
 from rewritelog.errors import spelled
-from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.stopping import in_steps
 from rewritelog.text import last_match, matching, unused_patterns
 
@@ -158,7 +158,7 @@ def _busy_s(
 def idle_by_kind(outcome: ReplayedRun) -> Floats:
     """Return the idle seconds of each PE by kind, shape (PEs, `len(IDLE)`)."""
     times, until_s = outcome.times, outcome.predicted_s
-    first, ran = outcome.lines
+    first, ran = outcome.order_by_pe
     used = np.flatnonzero(np.diff(first))
     idle = np.zeros((outcome.workload.pes, len(IDLE)))
     idle[:, START] = until_s
@@ -171,10 +171,10 @@ def idle_by_kind(outcome: ReplayedRun) -> Floats:
 
 def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
     """Add the idle time of PEs between their SEBs, by what the next SEB waited for."""
-    times, ran, pe = outcome.times, outcome.lines[1], outcome.workload.sebs.pe
+    times, ran, pe = outcome.times, outcome.order_by_pe[1], outcome.workload.sebs.pe
     starter = outcome.workload.sebs.starter
-    history = outcome.runs, times.start_s, starter, outcome.sent, _alone(outcome)
-    chains = np.empty(len(outcome.runs), dtype=core.structs["chain_link"])
+    history = outcome.states, times.start_s, starter, outcome.sent, _alone(outcome)
+    chains = np.empty(len(outcome.states), dtype=core.structs["chain_link"])
     for step in in_steps(len(times.order), _STEP):
         core.add_up_chains(times.order[step], *history, chains)
     for step in in_steps(len(ran) - 1, _STEP):
@@ -199,7 +199,7 @@ def _alone(outcome: ReplayedRun) -> Table:
 
     They are those in which one more SEB has begun than has ended; adjacent SEBs of a PE are one.
     """
-    times, ran, pe = outcome.times, outcome.lines[1], outcome.workload.sebs.pe
+    times, ran, pe = outcome.times, outcome.order_by_pe[1], outcome.workload.sebs.pe
     ran = ran[times.end_s[ran] > times.start_s[ran]]
     begins_s, ends_s = times.start_s[ran], times.end_s[ran]
     goes_on = (begins_s[1:] == ends_s[:-1]) & (pe[ran[1:]] == pe[ran[:-1]])

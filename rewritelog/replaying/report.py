@@ -345,13 +345,17 @@ def _blocked_text(report: ReplayReport) -> str:
     total = count_text(blocked.count, item)
     lines = [
         f"Never ran: {total}; {blocked.roots:,} waiting for something that is missing,",
-        f"  {blocked.in_circles:,} in cycles or waiting for one",
+        f"  {blocked.in_cycles:,} in cycles or waiting for one",
     ]
     for seb in blocked.examples:
-        woken = f"; {count_text(seb.woken, f'more {item}')} never ran with it" if seb.woken else ""
+        others = (
+            f"; {count_text(seb.blocked_others, f'more {item}')} never ran with it"
+            if seb.blocked_others
+            else ""
+        )
         where = f"{item} {seb.seb} of {terms.lane} {seb.pe}"
         name = shorten(seb.name, LABEL_WIDTH) or NO_NAME
-        lines.append(f"  {where} ({name}): {seb.reason}{woken}")
+        lines.append(f"  {where} ({name}): {seb.reason}{others}")
     return "\n".join(map(wrapped, lines))
 
 

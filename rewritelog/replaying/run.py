@@ -20,15 +20,16 @@ from rewritelog.replaying.analysis import (
     Blocked,
     CriticalPath,
     Gain,
+    GainCandidate,
+    find_blocked,
     find_critical_path,
-    find_never_run,
-    questions,
-    with_gain,
+    gain_candidates,
+    gain_of,
 )
 from rewritelog.replaying.lost_cycles import NO_LOST_CYCLES, LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.replay import Prepared, ReplayedRun, prepare, replay_workload
 from rewritelog.replaying.report import BusyPe, ReplayComparison, ReplayedRuns, ReplayReport
-from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, simulate
 from rewritelog.replaying.workload import NETWORK, Workload
 from rewritelog.running.engines import Threads, cores, in_order
 from rewritelog.text import share_of
@@ -98,7 +99,7 @@ def replay_whole(
 def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions) -> Replayed:
     """Replay as `replay_whole` does, with logs or traces that have been loaded."""
     report_progress("replaying")
-    outcome = simulate(prepared.workload, prepared.case(network))
+    outcome = replay_workload(prepared.workload, prepared.case(network))
     warnings = (*prepared.warnings, *prepared.workload.warnings([network]))
     report = _report(prepared.logs, outcome, options, warnings)
     if options.write is not None:
@@ -117,8 +118,8 @@ def _report(
     name_s = np.bincount(sebs.name, busy_s, len(workload.names))
     event_s = np.bincount(workload.regions.event, outcome.regions_s[1], len(workload.events))
     most = options.gains if len(outcome.times.order) else 0
-    names, events, left_out = questions(workload, name_s, event_s, most)
-    answers, (lost, path, blocked) = _analysed(outcome, names, events, options)
+    names, events, left_out = gain_candidates(workload, name_s, event_s, most)
+    gains, (lost, path, blocked) = _analysed(outcome, names, events, options)
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     computing_s = pe_s if nodes is None else pe_s[nodes.lanes.computing]
     whole_s = len(computing_s) * outcome.predicted_s
@@ -140,34 +141,37 @@ def _report(
         worst_pes=_busiest(workload, pe_s),
         blocked=blocked,
         remarks=remarks,
-        gains=_largest_first(answers[: len(names)]),
-        event_gains=_largest_first(answers[len(names) :]),
+        gains=_largest_first(gains[: len(names)]),
+        event_gains=_largest_first(gains[len(names) :]),
         gains_left_out=left_out,
         notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
     )
 
 
 def _analysed(
-    outcome: ReplayedRun, names: list[Gain], events: list[Gain], options: ReplayOptions
+    outcome: ReplayedRun,
+    names: list[GainCandidate],
+    events: list[GainCandidate],
+    options: ReplayOptions,
 ) -> tuple[list[Gain], tuple[LostCycles, CriticalPath, Blocked]]:
     """Return the gains of names and events, replayed in parallel, and the rest of the analysis."""
-    cases = [replace(outcome.case, free=gain.name) for gain in names]
-    cases += [replace(outcome.case, free_event=gain.name) for gain in events]
+    cases = [replace(outcome.case, free_name=candidate.name) for candidate in names]
+    cases += [replace(outcome.case, free_event=candidate.name) for candidate in events]
     pairs = zip((*names, *events), cases, strict=True)
-    replays = [partial(with_gain, outcome, gain, case) for gain, case in pairs]
+    replays = [partial(gain_of, outcome, candidate, case) for candidate, case in pairs]
     divided = outcome.workload.nodes is None
 
     def analysis() -> tuple[LostCycles, CriticalPath, Blocked]:
         lost = lost_cycles(outcome, options.lost_as) if divided else NO_LOST_CYCLES
-        return lost, find_critical_path(outcome), find_never_run(outcome)
+        return lost, find_critical_path(outcome), find_blocked(outcome)
 
-    answers, workers = list[Gain](), cores()
+    gains, workers = list[Gain](), cores()
     with Threads(workers) as executor:
         analysing = executor.submit(analysis)
-        for answer in in_order(executor, operator.call, replays, workers):
-            answers.append(answer)
-            report_progress("replaying without a name or event", len(answers), len(replays))
-        return answers, analysing.result()
+        for gain in in_order(executor, operator.call, replays, workers):
+            gains.append(gain)
+            report_progress("replaying without a name or event", len(gains), len(replays))
+        return gains, analysing.result()
 
 
 def _busiest(workload: Workload, pe_s: Any) -> tuple[BusyPe, ...]:

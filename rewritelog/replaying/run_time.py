@@ -13,7 +13,7 @@ from rewritelog.formats.traces import joined
 from rewritelog.progress import listening, report_progress
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, run_time
+from rewritelog.replaying.replay import Case, run_time
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import rewrite

@@ -19,8 +19,8 @@ from rewritelog.options import settings
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.replaying.report import lost_table
-from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.text import Readable, count_text, percent_text, printable, share_of, time_text
 from rewritelog.units import number
 from tracebigsim.errors import LineFormatError
@@ -115,7 +115,7 @@ def study_run(command: LostCyclesCommand) -> StudyRun:
         _check_file(timings_out, head)
     prepared = prepare(command.logs, command)
     report_progress("replaying")
-    outcome = simulate(prepared.workload, prepared.case(network))
+    outcome = replay_workload(prepared.workload, prepared.case(network))
     lost = lost_cycles(outcome, command.lost_as)
     folder = prepared.logs.folder
     warnings = prepared.warnings_of(outcome.never_ran, [network])

@@ -20,7 +20,7 @@ from rewritelog.options import check_factor, listed, pairs
 from rewritelog.output.files import write_text_file
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, to_machine
-from rewritelog.replaying.simulate import prepare, run_time
+from rewritelog.replaying.replay import prepare, run_time
 from rewritelog.running.engines import cores, in_threads
 from rewritelog.text import (
     Readable,

@@ -103,12 +103,14 @@ class Seconds(NamedTuple):
     in_regions: Floats = _EMPTY
     """The length of each middle region."""
 
-    @np.errstate(over="ignore", invalid="ignore")  # extreme dilations, for which `simulate` raises
-    def between(self, other: Seconds, share: float) -> Seconds:
+    @np.errstate(
+        over="ignore", invalid="ignore"
+    )  # extreme dilations, for which `replay_workload` raises
+    def interpolated(self, other: Seconds, share: float) -> Seconds:
         """Interpolate by a share from these times to others; extrapolate below 0 and above 1."""
         pairs = zip(self, other, strict=True)
-        between = Seconds(*(begin + share * (end - begin) for begin, end in pairs))
-        return between._replace(in_transit=self.in_transit)
+        interpolated = Seconds(*(begin + share * (end - begin) for begin, end in pairs))
+        return interpolated._replace(in_transit=self.in_transit)
 
 
 DEVICE, HOST, NETWORK = range(3)

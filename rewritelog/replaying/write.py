@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, ROUNDING, BlockRecords, records_of
 from rewritelog.formats.files import PROVENANCE_NAME
 from rewritelog.output.files import FlushingWork, copy_companions
-from rewritelog.replaying.simulate import Prepared, ReplayedRun, Times
+from rewritelog.replaying.replay import Prepared, ReplayedRun, Times
 from rewritelog.replaying.workload import Numbers
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.run import new_output, write_provenance
@@ -30,7 +30,7 @@ _UNCLOSED_S = -1.0
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _BlockTimes:
     """A block, and what a replay has for its SEBs and messages, in the order of the file.
 
     A worker gets only these, since a replay takes memory for all SEBs.
@@ -42,7 +42,7 @@ class _Placed:
     ready_s: Floats
     start_s: Floats
     end_s: Floats
-    spent_s: Floats
+    durations_s: Floats
     sent_s: Floats
     received_s: Floats
     """When the last receiver of a message has it."""
@@ -53,24 +53,24 @@ class _Placed:
         return self.block.size_bytes
 
 
-def _write(task: RewriteTask, placed: _Placed, files: FlushingWork[_Placed, None]) -> None:
+def _write(task: RewriteTask, times: _BlockTimes, files: FlushingWork[_BlockTimes, None]) -> None:
     """Write a block; the task first rewrites durations if they change."""
-    file, seb, message = task.logs.files[placed.block.file], 0, 0
-    for loaded in task.logs.read(placed.block):
+    file, seb, message = task.logs.files[times.block.file], 0, 0
+    for loaded in task.logs.read(times.block):
         if task.changes_durations:
             rewrite_part(task, loaded)
         block = records_of(loaded)
         sebs = slice(seb, seb + len(block.sebs))
         sent = slice(message, message + len(block.messages))
-        changed = not np.array_equal(block.walked["messages"], placed.messages[sebs])
+        changed = not np.array_equal(block.walked["messages"], times.messages[sebs])
         if changed:
             break
-        block.messages.put("send_time", placed.sent_s[sent])
-        block.messages.put("recv_time", placed.received_s[sent])
-        _write_sebs(placed, block, sebs)
+        block.messages.put("send_time", times.sent_s[sent])
+        block.messages.put("recv_time", times.received_s[sent])
+        _write_sebs(times, block, sebs)
         files.write(file.path.name, loaded.buffer, loaded.block.offset)
         seb, message = sebs.stop, sent.stop
-    if changed or seb < len(placed.messages):
+    if changed or seb < len(times.messages):
         location = Location(file.path, loaded.block.offset, int(loaded.pes[0]))
         raise DamagedLogError(location, "the file changed during the run")
 
@@ -84,35 +84,37 @@ def write_replayed(
     may not be replaced, or cannot be written; it is then not changed. Raise `RewriteLogError` if a
     duration is lost by rounding, and `UsageError` for traces of events.
     """
-    task, spent_s = prepared.task, outcome.durations_s
+    task, durations_s = prepared.task, outcome.durations_s
     if not isinstance(task, RewriteTask):
         raise UsageError(f"{spelled('write')} is for bgTrace logs")
     logs = task.logs
     if outcome.never_ran:
-        outcome = replace(outcome, times=_all_times(outcome, spent_s))
+        outcome = replace(outcome, times=_all_times(outcome, durations_s))
     with new_output(logs, out, options) as draft:
         if task.changes_durations:
             write_provenance(draft, logs, options, task.predictor.fitted, prepared.timings)
         else:
             copy_companions(logs, draft, (PROVENANCE_NAME,))
         work = FlushingWork(partial(_write, task), draft, flush=not options.no_flush)
-        blocks = (_placed(logs, outcome, spent_s, block) for block in logs.units(in_turn=True))
+        blocks = (
+            _times_of(logs, outcome, durations_s, block) for block in logs.units(in_turn=True)
+        )
         for _ in map_blocks(work, blocks, "writing", logs.units_bytes):
             pass
 
 
-def _all_times(outcome: ReplayedRun, spent_s: Floats) -> Times:
+def _all_times(outcome: ReplayedRun, durations_s: Floats) -> Times:
     """Return the times of all SEBs; those of a PE that never ran follow the end, one by one."""
     never = np.flatnonzero(np.isnan(outcome.times.ready_s))
     ready_s, start_s, end_s = (times.copy() for times in outcome.times[:3])
     for sebs in np.split(never, np.flatnonzero(np.diff(outcome.workload.sebs.pe[never])) + 1):
-        ends = np.cumsum(np.append(outcome.predicted_s, spent_s[sebs]))
+        ends = np.cumsum(np.append(outcome.predicted_s, durations_s[sebs]))
         ready_s[sebs] = start_s[sebs] = ends[:-1]
         end_s[sebs] = ends[1:]
     return Times(ready_s, start_s, end_s, outcome.times.order)
 
 
-def _placed(logs: LogSet, outcome: ReplayedRun, spent_s: Floats, block: Block) -> _Placed:
+def _times_of(logs: LogSet, outcome: ReplayedRun, durations_s: Floats, block: Block) -> _BlockTimes:
     first_of_pe, times = outcome.workload.sebs.first_of_pe, outcome.times
     pes = logs.files[block.file].pes[block.first_timeline :][: block.timelines]
     seb = spans(first_of_pe[pes], first_of_pe[pes + 1] - first_of_pe[pes])
@@ -121,24 +123,24 @@ def _placed(logs: LogSet, outcome: ReplayedRun, spent_s: Floats, block: Block) -
     message = spans(first[seb], messages)
     sender = np.repeat(seb, messages).astype(np.int32)
     sent_s = outcome.sent_s(sender, message)
-    return _Placed(
+    return _BlockTimes(
         block,
         messages,
         ready_s=times.ready_s[seb],
         start_s=times.start_s[seb],
         end_s=times.end_s[seb],
-        spent_s=spent_s[seb],
+        durations_s=durations_s[seb],
         sent_s=sent_s,
         received_s=sent_s + _delays_s(outcome, message, sender),
     )
 
 
-def _write_sebs(placed: _Placed, block: BlockRecords, seb: slice) -> None:
+def _write_sebs(times: _BlockTimes, block: BlockRecords, seb: slice) -> None:
     """Write the times of SEBs; an unclosed one stays so, and a receive time of −1 stays."""
     sebs = block.sebs
-    start_s, end_s, spent_s = placed.start_s[seb], placed.end_s[seb], placed.spent_s[seb]
+    start_s, end_s, durations_s = times.start_s[seb], times.end_s[seb], times.durations_s[seb]
     closed = sebs["end_time"] >= sebs["start_time"]
-    lost = np.flatnonzero(closed & (np.abs(end_s - start_s - spent_s) > EXEC_SLACK_S))
+    lost = np.flatnonzero(closed & (np.abs(end_s - start_s - durations_s) > EXEC_SLACK_S))
     if len(lost):
         raise RewriteLogError(
             f"SEB {block.index[lost[0]]} of PE {block.pe[lost[0]]} starts at "
@@ -148,11 +150,11 @@ def _write_sebs(placed: _Placed, block: BlockRecords, seb: slice) -> None:
     _cut_events(block, closed, start_s, end_s)
     received = sebs["recv_time"] != -1.0
     unclosed_s = np.where(sebs["end_time"] < start_s, sebs["end_time"], _UNCLOSED_S)
-    ready_s = placed.ready_s[seb]
+    ready_s = times.ready_s[seb]
     sebs.put("start_time", start_s)
     sebs.put("eff_recv_time", ready_s)
     sebs.put("recv_time", ready_s[received], np.flatnonzero(received))
-    sebs.put("exec_time", spent_s[closed], np.flatnonzero(closed))
+    sebs.put("exec_time", durations_s[closed], np.flatnonzero(closed))
     sebs.put("end_time", np.where(closed, end_s, unclosed_s))
 
 

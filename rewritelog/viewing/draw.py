@@ -21,7 +21,7 @@ from rewritelog.formats.traces import AnyTraces, joined, loaded
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.replaying.traces import lanes_of
 from rewritelog.text import LABEL_WIDTH, count_text, shorten_all, time_text
 from rewritelog.units import chosen_pes
@@ -88,7 +88,9 @@ def _run(logs: AnyTraces, first: AnyTraces, *, replayed: bool) -> Run:
     params = params_folder(logs, first) if isinstance(logs, LogSet) else None
     if replayed:
         prepared = prepare(logs, RewriteOptions(params=params))
-        return Run.replayed(logs, simulate(prepared.workload, prepared.case(Network())), params)
+        return Run.replayed(
+            logs, replay_workload(prepared.workload, prepared.case(Network())), params
+        )
     if isinstance(logs, LogSet):
         return Run(logs, params=params)
     events = joined(list(logs.map(partial(loaded, more=("lane", "group", "start_s")))))

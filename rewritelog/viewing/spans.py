@@ -15,7 +15,7 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
 from rewritelog.formats.traces import AnyTraces, Events
-from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.running.locks import cached_property
 from rewritelog.text import NO_NAME, printable
 

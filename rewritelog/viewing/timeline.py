@@ -23,7 +23,7 @@ from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import AnyTraces
-from rewritelog.replaying.simulate import ReplayedRun
+from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.replaying.workload import Lanes
 from rewritelog.running.locks import cached_property
 from rewritelog.text import count_text, printable, time_range_text

@@ -24,8 +24,8 @@ from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats import chakra as reader
 from rewritelog.formats.chakra import ChakraTraces, NodePart
 from rewritelog.formats.traces import Traces, Unit
-from rewritelog.replaying import run_time, simulate
-from rewritelog.replaying.simulate import Case, ReplayedTime
+from rewritelog.replaying import replay, run_time
+from rewritelog.replaying.replay import Case, ReplayedTime
 from rewritelog.replaying.workload import Workload
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import limited_to
@@ -345,7 +345,7 @@ def test_a_rewrite_that_changes_nothing_replays_once(
 
     def run_and_note(workload: Workload, case: Case) -> ReplayedTime:
         runs.append(case)
-        return simulate.run_time(workload, case)
+        return replay.run_time(workload, case)
 
     monkeypatch.setattr(run_time, "run_time", run_and_note)
     report = rewritelog.rewrite(traces)

@@ -18,9 +18,9 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import UsageError
 from rewritelog.formats.traces import Traces
 from rewritelog.replaying.network import Network
+from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.replaying.report import ReplayReport
 from rewritelog.replaying.run import replay_whole
-from rewritelog.replaying.simulate import prepare, simulate
 from rewritelog.viewing.timeline import Run, timeline_view
 
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
@@ -47,7 +47,10 @@ def replayed(
 def starts(report: ReplayReport, rank: int = 0) -> list[float]:
     assert isinstance(report.logs, Traces)
     prepared = prepare(report.logs, ReplayOptions())
-    run, nodes = simulate(prepared.workload, prepared.case(report.network)), prepared.workload.nodes
+    run, nodes = (
+        replay_workload(prepared.workload, prepared.case(report.network)),
+        prepared.workload.nodes,
+    )
     assert nodes is not None
     ends = [*nodes.first.values(), len(nodes.seb)]
     times = run.times.start_s[nodes.seb[ends[rank] : ends[rank + 1]]]

@@ -16,7 +16,7 @@ import rewritelog
 from rewritelog import commands
 from rewritelog.commands.logs import ConvertCommand, SynthCommand
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS
-from rewritelog.replaying import run_time, simulate
+from rewritelog.replaying import replay, run_time
 
 CELLS = SAMPLE_LOGS / "cells"
 FUNCTIONS = [name for name in commands.NAMES if name.replace("-", "_") in rewritelog.__all__]
@@ -104,7 +104,7 @@ def test_a_rewrite_that_changes_nothing_replays_once(
 
     def noted(*arguments: Any) -> Any:
         replays.append(arguments)
-        return simulate.run_time(*arguments)
+        return replay.run_time(*arguments)
 
     monkeypatch.setattr(run_time, "run_time", noted)
     report = rewritelog.rewrite(CELLS, **words)

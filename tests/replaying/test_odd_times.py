@@ -139,7 +139,7 @@ def test_a_program_that_never_runs_says_so_without_gains(
     report = replay(logs, options=ReplayOptions(gains=10))
     assert (report.predicted_s, report.gains, report.event_gains) == (0, (), ())
     assert report.text().startswith("No SEB can run: ")
-    assert report.blocked.in_circles == 18
+    assert report.blocked.in_cycles == 18
     assert report.lost.totals_s["start"] == 0
 
 

@@ -20,7 +20,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.runs import ReplayOptions
 from rewritelog.replaying.lost_cycles import IDLE, lost_cycles
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Prepared, ReplayedRun, prepare, run_time, simulate
+from rewritelog.replaying.replay import Prepared, ReplayedRun, prepare, replay_workload, run_time
 from rewritelog.rewriting.run import rewrite
 
 Program = tuple[list[list[dict[str, Any]]], int]
@@ -36,7 +36,7 @@ networks = st.sampled_from(NETWORKS)
 
 
 def outcome_of(prepared: Prepared, network: Network, dilation: float | None = None) -> ReplayedRun:
-    return simulate(prepared.workload, prepared.case(network, dilation))
+    return replay_workload(prepared.workload, prepared.case(network, dilation))
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rewritelog.arrays import Floats
 from rewritelog.core import core
-from rewritelog.replaying import simulate as simulating
+from rewritelog.replaying import replay as simulating
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import Case, run_time, simulate
+from rewritelog.replaying.replay import Case, replay_workload, run_time
 from rewritelog.replaying.workload import (
     Messages,
     Sebs,
@@ -77,7 +77,7 @@ def test_it_gives_what_a_heap_gives(data: st.DataObject, step: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(simulating, "_STEP", step)
         workload = tree(senders, np.array(transits_s))
-        outcome = simulate(workload, case_of(workload))
+        outcome = replay_workload(workload, case_of(workload))
     order = outcome.times.order
     assert list(zip(outcome.times.ready_s[order].tolist(), order.tolist(), strict=True)) == expected
 

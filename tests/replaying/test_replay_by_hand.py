@@ -23,7 +23,7 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.replaying import analysis, write
 from rewritelog.replaying.network import Network
-from rewritelog.replaying.simulate import prepare, simulate
+from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.replaying.write import write_replayed
 from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import map_blocks
@@ -221,11 +221,11 @@ def test_a_missing_message_is_named_with_all_that_waited_for_it(tmp_path: Path) 
     report = replay(write_logs(tmp_path / "logs", [lost, other]))
     assert report.predicted_s == 0.5
     blocked = report.blocked
-    assert (blocked.count, blocked.roots, blocked.in_circles) == (4, 2, 0)
+    assert (blocked.count, blocked.roots, blocked.in_cycles) == (4, 2, 0)
     worst, odd = blocked.examples
-    assert (worst.pe, worst.seb, worst.woken) == (0, 0, 2)
+    assert (worst.pe, worst.seb, worst.blocked_others) == (0, 0, 2)
     assert worst.reason == "no SEB sends its starting message, number 5 of PE 1"
-    assert (odd.pe, odd.seb, odd.woken) == (1, 2, 0)
+    assert (odd.pe, odd.seb, odd.blocked_others) == (1, 2, 0)
     assert "SEB 9" in odd.reason
     assert "4 of 5 SEBs never ran" in report.warnings[0]
     assert "never ran" in report.text()
@@ -238,7 +238,7 @@ def test_sebs_in_a_circle_never_run(tmp_path: Path) -> None:
         seb(3, 4, backward=[1], recv_time=-1.0),
     ]
     blocked = replay(write_logs(tmp_path / "logs", [line])).blocked
-    assert (blocked.count, blocked.roots, blocked.in_circles) == (2, 0, 2)
+    assert (blocked.count, blocked.roots, blocked.in_cycles) == (2, 0, 2)
     assert "cycle" in blocked.examples[0].reason
 
 
@@ -297,14 +297,14 @@ def test_large_logs_have_fewer_gains_unless_asked_for(
     line = [seb(0, k + 1, name=f"name {k}".encode()) for k in range(4)]
     logs = write_logs(tmp_path / "logs", [line])
     write_params(logs, 0, (3, "kernel", 1.0))
-    monkeypatch.setattr(analysis, "MOST_SEBS", 12)
+    monkeypatch.setattr(analysis, "MOST_REPLAYED_SEBS", 12)
     some = replay(logs)
     assert [gain.name for gain in some.gains] == ["name 3", "name 2"]
     assert [gain.name for gain in some.event_gains] == ["kernel"]
     assert "Not replayed without 2 more names and events, since the log is large" in some.text()
     every = replay(logs, options=ReplayOptions(gains=10))
     assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 1, 0)
-    monkeypatch.setattr(analysis, "MOST_SEBS", 1)
+    monkeypatch.setattr(analysis, "MOST_REPLAYED_SEBS", 1)
     assert [gain.name for gain in replay(logs).gains] == ["name 3"]
 
 
@@ -331,7 +331,7 @@ def test_a_message_to_another_pe_starts_the_seb_that_names_it(tmp_path: Path) ->
 def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
     lines = [[seb(0, 1), seb(1, 2, **started_by(1, 0))], [seb(0, 4, messages=[message(3.0, 3.0)])]]
     prepared = prepare(write_logs(tmp_path / "logs", lines), RewriteOptions())
-    outcome = simulate(prepared.workload, prepared.case(Network()))
+    outcome = replay_workload(prepared.workload, prepared.case(Network()))
     view = timeline_view([Run.replayed(prepared.logs, outcome)], columns=8)
     expected = [[1, 1, 0, 0, 0, 0, 1, 1], [1] * 8]
     np.testing.assert_allclose(view.panels[0].cells[:, :, 0], expected, atol=1e-12)
@@ -510,8 +510,11 @@ def test_what_waits_for_a_seb_that_never_runs_never_runs(tmp_path: Path) -> None
     ]
     other = [seb(0, 0.5), seb(3, 4, **started_by(0, 0), backward=[9])]
     blocked = replay(write_logs(tmp_path / "logs", [line, other])).blocked
-    assert (blocked.count, blocked.roots, blocked.in_circles) == (4, 2, 0)
-    assert {(held.pe, held.seb): held.woken for held in blocked.examples} == {(0, 0): 2, (1, 1): 0}
+    assert (blocked.count, blocked.roots, blocked.in_cycles) == (4, 2, 0)
+    assert {(held.pe, held.seb): held.blocked_others for held in blocked.examples} == {
+        (0, 0): 2,
+        (1, 1): 0,
+    }
 
 
 @pytest.mark.parametrize("dilation", [1.0, 2.0])
@@ -576,7 +579,7 @@ def test_logs_that_change_after_they_were_read_are_refused_before_anything_is_wr
     size = (logs / "bgTrace0").stat().st_size
     opened, options = open_logs(logs), ReplayOptions()
     prepared = prepare(opened, options)
-    outcome = simulate(prepared.workload, prepared.case(Network()))
+    outcome = replay_workload(prepared.workload, prepared.case(Network()))
     if len(changed) < len(line):  # a text takes the bytes of the SEB that is gone
         changed[0]["events"] = [mark(b"", 0.5)]
         missing = size - (write_logs(logs, [changed]) / "bgTrace0").stat().st_size

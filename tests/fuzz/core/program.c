@@ -9,7 +9,7 @@ enum { PES = 4, BYTES = 5, MOST = 500, BUCKETS = 8 };
 /* A program: each SEB takes BYTES of the input. */
 typedef struct {
     int32_t count;
-    seb_run *runs;
+    seb_state *states;
     seb_links *links;
     sent_message *messages;
     int32_t *starter, *first_receiver, *receivers, *waiting;
@@ -17,7 +17,7 @@ typedef struct {
 
 /* The outcome of a replay. */
 typedef struct {
-    seb_run *runs;
+    seb_state *states;
     double *start_s;
     int32_t *order;
     int64_t ran;
@@ -56,7 +56,7 @@ static program read_program(const uint8_t *data, size_t size)
     int64_t count = all.count;
     int32_t *keys = array_of(count, sizeof *keys), *values = array_of(count, sizeof *values);
     int32_t *first = array_of(count + 1, sizeof *first);
-    all.runs = array_of(count, sizeof *all.runs);
+    all.states = array_of(count, sizeof *all.states);
     all.links = array_of(count + 1, sizeof *all.links);
     all.messages = array_of(count, sizeof *all.messages);
     all.starter = array_of(count, sizeof *all.starter);
@@ -67,7 +67,7 @@ static program read_program(const uint8_t *data, size_t size)
         keys[k] = waits ? (int32_t)(data[4] / 2) % all.count : follows ? k - 1 : -1;
         values[k] = follows ? -1 - k : k;
         int32_t inputs = told + waits + follows;
-        all.runs[k] = (seb_run){0.0, seconds(data[2]), data[0] % PES, inputs, -1, BY_ITSELF};
+        all.states[k] = (seb_state){0.0, seconds(data[2]), data[0] % PES, inputs, -1, BY_ITSELF};
         all.messages[k] = (sent_message){seconds(data[3]), seconds(data[0])};
     }
     all.waiting = grouped(keys, values, all.count, first);
@@ -86,7 +86,7 @@ static program read_program(const uint8_t *data, size_t size)
 static outcome run(const program *all, int64_t step, bool by_index)
 {
     int64_t count = all->count;
-    outcome found = {array_of(count, sizeof(seb_run)), array_of(count, sizeof(double)),
+    outcome found = {array_of(count, sizeof(seb_state)), array_of(count, sizeof(double)),
                      array_of(count, sizeof(int32_t)), 0};
     queue_entry *heap = array_of(count + PES, sizeof *heap);
     queue_entry *nodes = array_of(count + PES, sizeof *nodes);
@@ -96,19 +96,19 @@ static outcome run(const program *all, int64_t step, bool by_index)
     int32_t first_of_pe[PES + 1] = {0}, held_of_pe[PES] = {0};
     double free_s[PES] = {0};
     for (int64_t k = 0; k < count; k++)
-        for (int32_t pe = all->runs[k].pe; pe < PES; pe++)
+        for (int32_t pe = all->states[k].pe; pe < PES; pe++)
             first_of_pe[pe + 1]++;
     replay_queue queue = {.current = -1, .free = -1, .base_s = -1.0, .buckets_per_s = 1.0};
-    memcpy(found.runs, all->runs, (size_t)count * sizeof(seb_run));
+    memcpy(found.states, all->states, (size_t)count * sizeof(seb_state));
     for (int32_t k = 0; k < count; k++)
-        if (found.runs[k].missing == 0)
+        if (found.states[k].pending == 0)
             later[queue.in_later++] = (queue_entry){0.0, k, -1};
-    while (replay(found.runs, all->links, all->waiting, all->messages, all->first_receiver,
+    while (replay(found.states, all->links, all->waiting, all->messages, all->first_receiver,
                   all->receivers, 2, 0.25, free_s, &queue, heap, nodes, later, heads, BUCKETS,
                   held, by_index ? count : 0, first_of_pe, held_of_pe, found.order, count,
                   found.start_s, step))
-        HOLDS(queue.run <= count);
-    found.ran = queue.run;
+        HOLDS(queue.ran <= count);
+    found.ran = queue.ran;
     free(heap);
     free(nodes);
     free(later);
@@ -122,17 +122,18 @@ static void check_order(const outcome *found, bool by_index)
     double free_s[PES] = {0}, latest = 0.0;
     for (int64_t k = 0; k < found->ran; k++) {
         int32_t seb = found->order[k];
-        seb_run one = found->runs[seb];
-        HOLDS(one.missing == 0 && (by_index || one.ready_s >= latest));
-        HOLDS(found->start_s[seb] == fmax(one.ready_s, free_s[one.pe]));
-        HOLDS(one.end_s >= found->start_s[seb]);
+        seb_state state = found->states[seb];
+        HOLDS(state.pending == 0 && (by_index || state.ready_s >= latest));
+        HOLDS(found->start_s[seb] == fmax(state.ready_s, free_s[state.pe]));
+        double end = found->start_s[seb] + state.duration_s;
+        HOLDS(end >= found->start_s[seb]);
         for (int64_t later = k + 1; by_index && later < found->ran; later++) {
             int32_t other = found->order[later];
-            HOLDS(found->runs[other].pe != one.pe || other > seb ||
-                  found->runs[other].ready_s >= found->start_s[seb]);
+            HOLDS(found->states[other].pe != state.pe || other > seb ||
+                  found->states[other].ready_s >= found->start_s[seb]);
         }
-        free_s[one.pe] = one.end_s;
-        latest = one.ready_s;
+        free_s[state.pe] = end;
+        latest = state.ready_s;
     }
 }
 
@@ -143,13 +144,13 @@ static void check_causes(const program *all, outcome *found)
     double *split = array_of(3 * found->ran, sizeof *split);
     double *since = array_of(found->ran, sizeof *since);
     lone_interval alone = {0.0, 1.0, 0.0};
-    add_up_chains(found->order, found->ran, found->runs, found->start_s, all->starter,
+    add_up_chains(found->order, found->ran, found->states, found->start_s, all->starter,
                   all->messages, &alone, 1, chains);
-    split_idle(found->order, found->ran, since, found->runs, found->start_s, all->starter,
+    split_idle(found->order, found->ran, since, found->states, found->start_s, all->starter,
                all->messages, &alone, 1, chains, split);
     for (int64_t k = 0; k < found->ran; k++) {
         int64_t length = 0;
-        for (int32_t seb = found->order[k]; seb >= 0; seb = found->runs[seb].cause)
+        for (int32_t seb = found->order[k]; seb >= 0; seb = found->states[seb].cause)
             length++;
         HOLDS(length == chains[found->order[k]].depth + 1);
     }
@@ -167,16 +168,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     outcome whole = run(&all, 3 * MOST, by_index), parts = run(&all, 1 + data[0] % 7, by_index);
     HOLDS(whole.ran == parts.ran);
     HOLDS(!memcmp(whole.order, parts.order, (size_t)whole.ran * sizeof *whole.order));
-    HOLDS(!memcmp(whole.runs, parts.runs, (size_t)all.count * sizeof *whole.runs));
+    HOLDS(!memcmp(whole.states, parts.states, (size_t)all.count * sizeof *whole.states));
     check_order(&whole, by_index);
     check_causes(&all, &whole);
     outcome both[] = {whole, parts};
     for (int k = 0; k < 2; k++) {
-        free(both[k].runs);
+        free(both[k].states);
         free(both[k].start_s);
         free(both[k].order);
     }
-    void *arrays[] = {all.runs,           all.links,     all.messages, all.starter,
+    void *arrays[] = {all.states,         all.links,     all.messages, all.starter,
                       all.first_receiver, all.receivers, all.waiting};
     for (int k = 0; k < 7; k++)
         free(arrays[k]);

@@ -50,7 +50,7 @@ class Case:
 
     network: Network
     seconds: Seconds
-    free: str | None = None
+    free_name: str | None = None
     """The name of SEBs that take no time; None for no such SEBs."""
     free_event: str | None = None
     """The event whose middle regions take no time; None for no such event."""
@@ -62,15 +62,15 @@ class Case:
             seb, steps, step_bytes, _ = nodes.transfers
             delays = delays_s(self.network, step_bytes)
             seconds[seb] = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)
-        if self.free is not None:
-            is_free = np.array([name == self.free for name in workload.names], dtype=np.bool_)
+        if self.free_name is not None:
+            is_free = np.array([name == self.free_name for name in workload.names], dtype=np.bool_)
             seconds[is_free[sebs.name]] = 0.0
         if self.free_event is not None:
-            regions = self._free_regions(workload)
+            regions = self._regions_of_free_event(workload)
             np.subtract.at(seconds, workload.regions.seb[regions], self.seconds.in_regions[regions])
         return np.maximum(seconds, 0.0, out=seconds)
 
-    def _free_regions(self, workload: Workload) -> Ints:
+    def _regions_of_free_event(self, workload: Workload) -> Ints:
         return np.flatnonzero(
             workload.regions.event == workload.events.index(self.free_event or "")
         )
@@ -80,7 +80,7 @@ class Case:
         after_s, first = self.seconds.until_sent, workload.sebs.first_message
         if self.free_event is None:
             return after_s
-        regions = self._free_regions(workload)
+        regions = self._regions_of_free_event(workload)
         seb, after_s = workload.regions.seb[regions], after_s.copy()
         counts = first[seb + 1] - first[seb]
         message, region = spans(first[seb], counts), np.repeat(regions, counts)
@@ -131,7 +131,7 @@ class ReplayedRun:
     sent: Table
     """The offset of each message in its SEB, and its delay between nodes."""
     times: Times
-    runs: Table
+    states: Table
     """The state of each SEB at the end: its cause is the SEB of its last input, −1 for none."""
     predicted_s: float
 
@@ -143,7 +143,7 @@ class ReplayedRun:
     @property
     def durations_s(self) -> Floats:
         """The duration of each SEB, also of one that never ran."""
-        return self.case.durations_s(self.workload)
+        return self.states["duration_s"]
 
     @property
     def busy_s(self) -> Floats:
@@ -151,7 +151,7 @@ class ReplayedRun:
         return np.where(np.isnan(self.times.start_s), 0.0, self.durations_s)
 
     @cached_property
-    def lines(self) -> tuple[Numbers, Numbers]:
+    def order_by_pe(self) -> tuple[Numbers, Numbers]:
         """The SEBs that each PE ran, in order: the index of each PE's first among all, and all."""
         pe = self.workload.sebs.pe[self.times.order]
         return grouped(pe, self.times.order, self.workload.pes)
@@ -205,7 +205,7 @@ class Prepared:
         seconds = self.workload.seconds[0]
         if dilation is not None:
             share = (dilation - _SWEPT[0]) / (_SWEPT[1] - _SWEPT[0])
-            seconds = seconds.between(self.workload.seconds[1], share)
+            seconds = seconds.interpolated(self.workload.seconds[1], share)
         return Case(network, seconds)
 
 
@@ -260,18 +260,18 @@ def load_recorded(logs: LogSet) -> Workload:
     return load_workload([logs_task(logs, predictor, options)], None)
 
 
-def simulate(workload: Workload, case: Case) -> ReplayedRun:
+def replay_workload(workload: Workload, case: Case) -> ReplayedRun:
     """Replay a workload once; raise `RewriteLogError` if a time overflows."""
     count, sent = len(workload.sebs), case.sent(workload)
     order, start_s = np.empty(count, dtype=np.int32), np.full(count, np.nan)
-    predicted_s, runs = _replay(workload, case, sent, order, start_s)
-    never = runs["missing"] > 0
+    predicted_s, states = _run_sebs(workload, case, sent, order, start_s)
+    never = states["pending"] > 0
     if never.any():
         order = order[: count - int(np.count_nonzero(never))].copy()
-        runs["ready_s"][never] = runs["end_s"][never] = np.nan
-        runs["cause"][never], runs["kind"][never] = -1, core.BY_ITSELF
-    times = Times(runs["ready_s"], start_s, runs["end_s"], order)
-    return ReplayedRun(workload, case, sent, times, runs, predicted_s)
+        states["ready_s"][never] = np.nan
+        states["cause"][never], states["kind"][never] = -1, core.BY_ITSELF
+    times = Times(states["ready_s"], start_s, start_s + states["duration_s"], order)
+    return ReplayedRun(workload, case, sent, times, states, predicted_s)
 
 
 class ReplayedTime(NamedTuple):
@@ -283,25 +283,25 @@ class ReplayedTime(NamedTuple):
 
 
 def run_time(workload: Workload, case: Case, sent: Table | None = None) -> ReplayedTime:
-    """Return the run time; it takes less memory than `simulate`.
+    """Return the run time; it takes less memory than `replay_workload`.
 
     `sent` is what `Case.sent` returns, if that is known.
     """
     sent = case.sent(workload) if sent is None else sent
-    predicted_s, runs = _replay(workload, case, sent, np.empty(0, dtype=np.int32), np.empty(0))
-    return ReplayedTime(predicted_s, int(np.count_nonzero(runs["missing"] > 0)))
+    predicted_s, states = _run_sebs(workload, case, sent, np.empty(0, dtype=np.int32), np.empty(0))
+    return ReplayedTime(predicted_s, int(np.count_nonzero(states["pending"] > 0)))
 
 
-def _replay(
+def _run_sebs(
     workload: Workload, case: Case, sent: Table, order: Numbers, start_s: Floats
 ) -> tuple[float, Table]:
     """Run all SEBs; return the end of the last one, and the state of each."""
     sebs, messages, structs = workload.sebs, workload.messages, core.structs
     count = len(sebs)
-    runs = np.empty(count, dtype=structs["seb_run"])
-    runs["ready_s"], runs["end_s"] = 0.0, case.durations_s(workload)
-    runs["pe"], runs["missing"] = sebs.pe, sebs.inputs
-    runs["cause"], runs["kind"] = -1, core.BY_ITSELF
+    states = np.empty(count, dtype=structs["seb_state"])
+    states["ready_s"], states["duration_s"] = 0.0, case.durations_s(workload)
+    states["pe"], states["pending"] = sebs.pe, sebs.inputs
+    states["cause"], states["kind"] = -1, core.BY_ITSELF
     entry, pes = structs["queue_entry"], workload.pes
     heap, nodes, later = (np.empty(count + pes, dtype=entry) for _ in range(3))
     # of ready nodes of traces the one with the lowest id runs first; of ready SEBs the earliest
@@ -317,7 +317,7 @@ def _replay(
     while more:
         raise_if_stopped()
         more = core.replay(
-            runs,
+            states,
             sebs.links,
             sebs.waiting,
             sent,
@@ -341,4 +341,4 @@ def _replay(
     predicted_s = float(queue["latest_s"][0])
     if not math.isfinite(predicted_s * max(1, pes)):  # no sum of a report is larger
         raise RewriteLogError("the replayed time exceeds the range of a double")
-    return predicted_s, runs
+    return predicted_s, states
