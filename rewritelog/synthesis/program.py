@@ -28,7 +28,7 @@ them; event (−1: no bracket), index of the starting message (−1: none), whet
 itself, numbers of dependencies, whether it takes no time, start in the iteration, least duration
 without a bracket and width of its range, and byte offsets of the log events' times (0: none)."""
 
-NEIGHBOURS = 6
+NODE_DIRECTIONS = 6
 """The directions to nodes: ±x, ±y, ±z; the one with this index is to the next worker thread."""
 
 BEGIN_LEAST_NS, BEGIN_SPREAD_NS = 200, 1800
@@ -77,7 +77,7 @@ class SyntheticProgram:
     @property
     def directions(self) -> int:
         """The number of directions of messages."""
-        return NEIGHBOURS + (self.workers > 1)
+        return NODE_DIRECTIONS + (self.workers > 1)
 
     def keys(self, pe: Ints, position: Ints) -> Keys:
         """Return the hashes from which all random numbers of SEBs are derived."""
@@ -91,7 +91,7 @@ class SyntheticProgram:
     def has_extra(self, pe: Ints, iteration: Ints) -> Flags:
         """Return whether PEs have an extra SEB after iterations: if whole, with probability ½."""
         is_whole = (iteration + 1) * self.slots <= self.length
-        return np.asarray(is_whole & (draw(self.extra_keys(pe, iteration), 1, 2) == 1))
+        return np.asarray(is_whole & (random_integers(self.extra_keys(pe, iteration), 1, 2) == 1))
 
     def regions(self, row: Ints, keys: Keys) -> Ints:
         """Return the durations of SEBs before, in and after the bracket, in ns, shape (3, SEBs).
@@ -99,41 +99,41 @@ class SyntheticProgram:
         Without a bracket the last two are 0.
         """
         rows = self.rows[row]
-        begin = rows["least_ns"] + draw(keys, 1, rows["spread_ns"] + 1)
+        begin = rows["least_ns"] + random_integers(keys, 1, rows["spread_ns"] + 1)
         middle, tail = np.zeros_like(begin), np.zeros_like(begin)
         marked = np.flatnonzero(rows["event"] >= 0)
         event, keys = rows["event"][marked], keys[marked]
         picoseconds = self.kernels.picoseconds(event, self.kernels.params(event, keys, PARAM_DRAW))
-        noise = NOISE_LEAST + draw(keys, 2, NOISE_SPREAD)
-        begin[marked] = BEGIN_LEAST_NS + draw(keys, 1, BEGIN_SPREAD_NS)
+        noise = NOISE_LEAST + random_integers(keys, 2, NOISE_SPREAD)
+        begin[marked] = BEGIN_LEAST_NS + random_integers(keys, 1, BEGIN_SPREAD_NS)
         middle[marked] = np.maximum(1, picoseconds * noise // NOISE_UNIT)
-        tail[marked] = TAIL_LEAST_NS + draw(keys, 3, TAIL_SPREAD_NS)
+        tail[marked] = TAIL_LEAST_NS + random_integers(keys, 3, TAIL_SPREAD_NS)
         return np.stack([begin, middle, tail])
 
     def start_ns(self, row: Ints, iteration: Ints, keys: Keys) -> Ints:
         """Return the starts of SEBs in ns."""
         at_ns = iteration * self.period_ns + self.rows["at_ns"][row]
-        return np.asarray(at_ns + draw(keys, 0, JITTER_NS))
+        return np.asarray(at_ns + random_integers(keys, 0, JITTER_NS))
 
-    def send_ns(self, pe: Ints, iteration: Ints, slot: Ints, which: Ints) -> Ints:
-        """Return the send times of messages `which` of any SEBs of any PEs, in ns."""
+    def send_ns(self, pe: Ints, iteration: Ints, slot: Ints, index_in_seb: Ints) -> Ints:
+        """Return the send times of messages `index_in_seb` of any SEBs of any PEs, in ns."""
         first = (pe == 0) & (iteration == 0) & (slot == 0)
         count = self.rows["sends"][slot] + np.where(first, self.broadcasts, 0)
         keys = self.keys(pe, iteration * self.slots + slot)
-        offset = send_offset(self.regions(slot, keys), which, count)
+        offset = send_offset(self.regions(slot, keys), index_in_seb, count)
         return np.asarray(self.start_ns(slot, iteration, keys) + offset)
 
     def neighbours(self, pe: Ints, direction: Ints, sign: int) -> Ints:
         """Return the neighbours of PEs on the torus, in the opposite direction for `sign` −1."""
         node, worker = np.divmod(pe, self.workers)
         step = np.where(direction % 2 == 0, sign, -sign)
-        there, stride = np.zeros_like(pe), 1
+        node_neighbour, stride = np.zeros_like(pe), 1
         for axis, length in enumerate(self.shape):
-            there += (node // stride + step * (direction // 2 == axis)) % length * stride
+            node_neighbour += (node // stride + step * (direction // 2 == axis)) % length * stride
             stride *= length
-        there = there * self.workers + worker
-        beside = node * self.workers + (worker + sign) % self.workers
-        return np.asarray(np.where(direction == NEIGHBOURS, beside, there))
+        node_neighbour = node_neighbour * self.workers + worker
+        worker_neighbour = node * self.workers + (worker + sign) % self.workers
+        return np.asarray(np.where(direction == NODE_DIRECTIONS, worker_neighbour, node_neighbour))
 
     def latency_ns(self, sender: Ints, receiver: Ints, direction: Ints) -> Ints:
         """Return the transit times of messages in ns."""
@@ -145,24 +145,24 @@ class SyntheticProgram:
         return np.where(pe == 0, self.broadcasts, 0) + iteration * self.sends + send
 
 
-def draw(keys: Keys, which: Ints | int, span: Ints | int) -> Ints:
+def random_integers(keys: Keys, draw: Ints | int, span: Ints | int) -> Ints:
     """Return random integers in [0, `span`); `span` is less than 2³¹."""
-    steps = np.multiply(GOLDEN, np.asarray(which + 1, dtype=np.uint64))
+    steps = np.multiply(GOLDEN, np.asarray(draw + 1, dtype=np.uint64))
     return np.asarray((mix(keys + steps) >> np.uint64(33)).astype(np.int64) % span)
 
 
-def send_offset(regions: Ints, which: Ints, count: Ints) -> Ints:
-    """Return the send times of messages `which` of `count`, in ns after the start of their SEBs.
+def send_offset(regions: Ints, index_in_seb: Ints, count: Ints) -> Ints:
+    """Return when messages `index_in_seb` of `count` are sent, in ns after their SEBs start.
 
     Of several messages of a bracketed SEB the first is sent before the bracket, the last after it.
     """
     begin, middle, tail = regions
     several = (middle > 0) & (count > 1)
     offset = np.where(middle == 0, 0, begin)
-    offset += np.where(middle == 0, begin, middle) * (which + 1) // (count + 1)
-    last = several & (which == count - 1)
+    offset += np.where(middle == 0, begin, middle) * (index_in_seb + 1) // (count + 1)
+    last = several & (index_in_seb == count - 1)
     offset[last] = (begin + middle + tail // 2)[last]
-    first = several & (which == 0)
+    first = several & (index_in_seb == 0)
     offset[first] = begin[first] // 2
     return offset
 
@@ -201,10 +201,12 @@ class Kernels:
     linear: Ints
     square: Ints
 
-    def params(self, kernel: Ints, keys: Keys, which: int) -> Ints:
-        """Return random parameters, from draw `which` on, shape (keys, most parameters)."""
+    def params(self, kernel: Ints, keys: Keys, draw: int) -> Ints:
+        """Return random parameters, from draw `draw` on, shape (keys, most parameters)."""
         low, span = self.low[kernel], self.span[kernel]
-        return np.asarray(low + draw(keys[:, None], which + np.arange(low.shape[1]), span))
+        return np.asarray(
+            low + random_integers(keys[:, None], draw + np.arange(low.shape[1]), span)
+        )
 
     def picoseconds(self, kernel: Ints, values: Ints) -> Ints:
         """Return the true durations on the machine that was timed, in picoseconds."""
@@ -234,13 +236,13 @@ def timing_lines(seed: int, count: int, kernels: Kernels) -> Iterator[str]:
     keys = mix(np.arange(count, dtype=np.uint64) * GOLDEN + np.uint64(seed + _TIMINGS_STREAM))
     kernel = np.arange(count) % len(kernels.names)
     values = kernels.params(kernel, keys, 0)
-    behind = kernels.parameters[kernel][:, None] + np.arange(_NOISE_DRAWS)
-    noise = draw(keys[:, None], behind, _NOISE_STEPS) - _NOISE_STEPS // 2
+    noise_draws = kernels.parameters[kernel][:, None] + np.arange(_NOISE_DRAWS)
+    noise = random_integers(keys[:, None], noise_draws, _NOISE_STEPS) - _NOISE_STEPS // 2
     noisy = _NOISE_UNIT + noise.sum(axis=1)
     nanoseconds = (kernels.picoseconds(kernel, values) * noisy // _NOISE_UNIT + 500) // 1000
     rows = zip(kernel.tolist(), nanoseconds.tolist(), values.tolist(), strict=True)
-    for which, time_ns, numbers in rows:
-        name, parameters = kernels.names[which], kernels.parameters[which]
+    for index, time_ns, numbers in rows:
+        name, parameters = kernels.names[index], kernels.parameters[index]
         time = f"{time_ns // 10**9}.{time_ns % 10**9:09d}"
         params = " ".join(f"{number}.000000" for number in numbers[:parameters])
         yield f"TRACEBIGSIM: event:{{ {name} }}  time:{{ {time} }}  params:{{ {params} }}\n"

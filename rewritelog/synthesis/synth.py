@@ -281,11 +281,11 @@ class BatchWriter:
         root = ~first & (rows["root"] == 1)
         started = np.flatnonzero(~first & ~root & (rows["started"] >= 0))
         columns = (sebs.pe[started], sebs.iteration[started], rows["started"][started])
-        sender, number, came = self._starting_messages(*columns)
+        sender, number, received = self._starting_messages(*columns)
         heads.put("src_pe", sender, started)
         heads.put("msg_id", number, started)
         effective = np.where(root, start, 0)
-        effective[started] = came
+        effective[started] = received
         depends = ~first & ~root
         depends[started] = False
         effective = effective[np.maximum.accumulate(np.where(depends, 0, np.arange(len(first))))]
@@ -301,16 +301,16 @@ class BatchWriter:
         Those of the first iteration are broadcasts of PE 0's first SEB.
         """
         program = self.program
-        slot, which, send = program.starters[started].T
+        slot, index_in_seb, send = program.starters[started].T
         early = iteration == 0
         direction = send % program.directions
         sender = np.where(early, 0, program.neighbours(pe, direction, -1))
         before = np.maximum(iteration - 1, 0)
         number = np.where(early, started - 1, program.numbers(sender, before, send))
         after_broadcasts = (sender == 0) & (iteration == 1) & (slot == 0)
-        which = which + np.where(after_broadcasts, program.broadcasts, 0)
+        index_in_seb = index_in_seb + np.where(after_broadcasts, program.broadcasts, 0)
         sent = program.send_ns(
-            sender, before, np.where(early, 0, slot), np.where(early, started - 1, which)
+            sender, before, np.where(early, 0, slot), np.where(early, started - 1, index_in_seb)
         )
         transit = np.where(early, 0, program.latency_ns(sender, pe, direction))
         return sender, number, sent + transit
@@ -323,23 +323,23 @@ class BatchWriter:
         to_all = rows["broadcasts"]
         counts = to_all + rows["sends"]
         seb = np.repeat(np.arange(len(counts)), counts)
-        which = spans(0, counts)
-        sent = start[seb] + send_offset(regions[:, seb], which, counts[seb])
-        number, came = which.copy(), sent.copy()
-        own = np.flatnonzero(which >= to_all[seb])
+        index_in_seb = spans(0, counts)
+        sent = start[seb] + send_offset(regions[:, seb], index_in_seb, counts[seb])
+        number, received = index_in_seb.copy(), sent.copy()
+        own = np.flatnonzero(index_in_seb >= to_all[seb])
         pe, iteration = sebs.pe[seb[own]], sebs.iteration[seb[own]]
-        send = rows["first_send"][seb[own]] + (which - to_all[seb])[own]
+        send = rows["first_send"][seb[own]] + (index_in_seb - to_all[seb])[own]
         direction = send % program.directions
         receiver = program.neighbours(pe, direction, 1)
         number[own] = program.numbers(pe, iteration, send)
-        came[own] += program.latency_ns(pe, receiver, direction)
+        received[own] += program.latency_ns(pe, receiver, direction)
         first = at + lay.seb.itemsize + COUNT_BYTES
-        messages = _places(buffer, lay.message, first[seb] + which * lay.message.itemsize)
+        messages = _places(buffer, lay.message, first[seb] + index_in_seb * lay.message.itemsize)
         messages.put("dst_node", receiver // program.workers, own)
         messages.put("tid", receiver % program.workers, own)
         messages.put("msg_id", number)
         messages.put("send_time", sent / _NS_PER_S)
-        messages.put("recv_time", came / _NS_PER_S)
+        messages.put("recv_time", received / _NS_PER_S)
         return len(seb)
 
     def _put_event_times(
@@ -378,11 +378,11 @@ class BatchWriter:
             for pe, of_pe in groupby(rows, key=lambda row: row[0])
         ]
 
-    def _line(self, index: int, kind: int, values: list[int]) -> str:
+    def _line(self, index: int, kernel: int, values: list[int]) -> str:
         kernels = self.program.kernels
-        params = "".join(f"{value}.000000 " for value in values[: kernels.parameters[kind]])
+        params = "".join(f"{value}.000000 " for value in values[: kernels.parameters[kernel]])
         return (
-            f"{index} TRACEBIGSIM: event:{{ {kernels.names[kind]} }} seqno: {{ {index} }}    "
+            f"{index} TRACEBIGSIM: event:{{ {kernels.names[kernel]} }} seqno: {{ {index} }}    "
             f"params:{{ {params}}}\n"
         )
 
