@@ -38,7 +38,7 @@ STAGES: list[tuple[Any, str, str]] = [
     (block, "patch", "walk, map and patch"),
     (files, "write_at", "write"),
     (Predicted, "by_event", "counts and sums by event"),
-    (BlockStatistics, "take_durations", "sums of durations"),
+    (BlockStatistics, "set_durations", "sums of durations"),
 ]
 """Owner, name and label of the functions that a stage is; each has its time less that of others."""
 

@@ -46,14 +46,14 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MOST_SECONDS = 1e100
 """The longest time of a call, as in `tracebigsim`: its square, and sums of many, are finite."""
 
-FEW = 64
+MOST_SORTED = 64
 """Up to this many values are sorted in less time than they are partitioned."""
 
 
 def median(values: Floats) -> float:
     """Return the median, where NaN counts as largest; `numpy.median` takes ten times as long."""
     middle = len(values) // 2
-    if len(values) <= FEW:
+    if len(values) <= MOST_SORTED:
         ascending = values.copy()
         ascending.sort()
     else:
@@ -142,18 +142,18 @@ def pair_keys(high: Ints, low: Ints) -> Ints:
     return (high.astype(np.int64) << 32) + low
 
 
-def times_before(numbers: Ints) -> Ints:
+def occurrences_before(numbers: Ints) -> Ints:
     """Return for each number how often it occurs earlier in the array."""
     order = np.argsort(numbers, kind="stable")
-    ordered, times = numbers[order], np.empty_like(order)
-    times[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-    return times
+    ordered, occurrences = numbers[order], np.empty_like(order)
+    occurrences[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return occurrences
 
 
 def paired(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     """Return the indices in `a` and `b` of equal numbers, the n-th in `a` with the n-th in `b`."""
     step = 1 + max(len(a), len(b))
-    keys = a * step + times_before(a), b * step + times_before(b)
+    keys = a * step + occurrences_before(a), b * step + occurrences_before(b)
     _, of_a, of_b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
     return of_a, of_b
 
@@ -266,13 +266,13 @@ class ExactSum:
         return math.fsum(self.parts)
 
 
-NOTHING = ExactSum()
+ZERO_SUM = ExactSum()
 _TOO_LARGE = ExactSum((math.inf,))
 
 
 def rounded_sum(values: Iterable[float]) -> float:
     """Return a sum of non-negative numbers, rounded once; infinite if it is too large."""
-    return float(NOTHING.plus(values))
+    return float(ZERO_SUM.plus(values))
 
 
 NamedColumns = dict[str, Any]
@@ -398,7 +398,7 @@ def sequence(count: int, start: int = 0) -> Keys:
     return mix(np.arange(1, count + 1, dtype=np.uint64) * GOLDEN + np.uint64(start))
 
 
-def draw_numbers(label: str, count: int, seed: int) -> Keys:
+def random_keys(label: str, count: int, seed: int) -> Keys:
     """Return a pseudo-random number for each of `count` rows, all different.
 
     They are the splitmix64 sequence that starts at a digest of seed and label, the same on every
@@ -414,5 +414,5 @@ def random_ranks(label: str, count: int, seed: int) -> Ints:
     It depends on nothing but seed, label and count.
     """
     ranks = np.empty(count, dtype=np.int64)
-    ranks[np.argsort(draw_numbers(label, count, seed), kind="stable")] = np.arange(count)
+    ranks[np.argsort(random_keys(label, count, seed), kind="stable")] = np.arange(count)
     return ranks

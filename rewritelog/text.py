@@ -160,8 +160,8 @@ def event_label(
     event: str, parameters: int, category: float | None = None, names: Sequence[str] = ()
 ) -> str:
     """Return the name of an event in reports, as in `Cell::pairForces(p1, p2)`."""
-    called = parameter_names(parameters, names)
-    listed = ", ".join(called if parameters <= 4 else [called[0], "...", called[-1]])
+    labels = parameter_names(parameters, names)
+    listed = ", ".join(labels if parameters <= 4 else [labels[0], "...", labels[-1]])
     suffix = "" if category is None else f", category {shortest_text(category)}"
     return f"{shorten(event, LABEL_WIDTH)}({listed}){suffix}"
 
@@ -287,13 +287,13 @@ def speedup(old_s: float, new_s: float) -> float | None:
     return json_number(old_s / new_s) if 0 < new_s < math.inf else None
 
 
-def faster_text(times: float | None) -> str:
+def faster_text(ratio: float | None) -> str:
     """Return a speedup in words, as in `1.287 × faster`."""
-    if not times:
-        return "no time at all" if times is None else "no time before"
-    if f"{times:.4g}" == "1":
+    if not ratio:
+        return "no time at all" if ratio is None else "no time before"
+    if f"{ratio:.4g}" == "1":
         return "as fast as before"
-    return f"{times:.4g} × faster" if times > 1 else f"{1 / times:.4g} × slower"
+    return f"{ratio:.4g} × faster" if ratio > 1 else f"{1 / ratio:.4g} × slower"
 
 
 def count_text(number: int, noun: str, plural: str | None = None) -> str:

@@ -114,7 +114,7 @@ def test_small_param_files_read_in_parts_give_the_same(
         write_params(logs, pe, (0, f"k{pe % 2}", 2.0 + pe), (7, "k", 1.0))
     options = RewriteOptions(model="least-squares", timings=(timings,))
     together = rewrite(logs, None, options).to_json()
-    monkeypatch.setattr(params, "_TOGETHER_BYTES", 100)
+    monkeypatch.setattr(params, "_MOST_SMALL_BYTES", 100)
     parts = rewrite(logs, None, options).to_json()
     assert {**parts, "run": None} == {**together, "run": None}
 

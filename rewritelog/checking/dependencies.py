@@ -43,12 +43,12 @@ def _dependency_order(block: CheckedBlock) -> Iterator[Violations]:
     earlier, later = block.records.backward["other"], block.records.forward["other"]
     index = block.records.index
     total = block.total[block.records.forward.seb]
-    yield block.where(
+    yield block.violations(
         "backward",
         (earlier < 0) | (earlier >= index[block.records.backward.seb]),
         lambda k: f"SEB {earlier[k]}, which is not an earlier one",
     )
-    yield block.where(
+    yield block.violations(
         "forward",
         (later <= index[block.records.forward.seb]) | (later >= total),
         lambda k: (
@@ -103,7 +103,7 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
     chosen = (disordered & are_whole)[piece]
     if chosen.any():
         group, heads = cycles(
-            seb[chosen], (records.pieces.begins[piece] + other)[chosen], len(records.sebs)
+            seb[chosen], (records.pieces.first_rows[piece] + other)[chosen], len(records.sebs)
         )
         is_first = np.isin(np.arange(len(group)), heads)
 
@@ -112,7 +112,7 @@ def _dependency_cycle(block: CheckedBlock) -> Iterator[Violations]:
             named = ", ".join(map(str, members[:SHOWN])) + (", …" if len(members) > SHOWN else "")
             return f"these SEBs wait for one another: {named}"
 
-        yield block.where("sebs", is_first, says)
+        yield block.violations("sebs", is_first, says)
 
 
 def _pairs(block: CheckedBlock, dependencies: Records) -> tuple[Ints, Ints]:

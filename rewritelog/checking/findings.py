@@ -134,7 +134,7 @@ class CheckedBlock:
     summary: Summary
     params: BlockParams | None = None
     """None without any param files."""
-    never_sent: Flags | None = None
+    awaits_unsent: Flags | None = None
     """Whether each SEB awaits a message that is never sent; None while that is not known."""
     state: dict[str, Any] = field(default_factory=dict)
     """What a rule keeps, under its name, from one part of a timeline to the next."""
@@ -146,7 +146,7 @@ class CheckedBlock:
         """The number of SEBs of each SEB's timeline, as recorded."""
         return np.asarray(self.records.loaded.totals[self.records.piece])
 
-    def where(
+    def violations(
         self, kind: str, broken: Flags, says: Callable[[int], str], at: Ints | None = None
     ) -> Violations:
         """Return the violations by records of a kind: `sebs`, or the name of a list of SEBs.
@@ -155,16 +155,16 @@ class CheckedBlock:
         the offset of each finding in the buffer, by default the record's.
         """
         records = getattr(self.records, kind)
-        which = np.flatnonzero(broken)
+        rows = np.flatnonzero(broken)
         at = records.at if at is None else at
         findings = []
-        for row in which[:SHOWN].tolist():
+        for row in rows[:SHOWN].tolist():
             seb = int(records.seb[row])
             item = LISTS.get(kind)
             number = row - int(self.records.first(kind)[seb]) if item else 0
             label = f"{item} {number}: " if item else ""
             findings.append(Finding(self.location(seb, int(at[row])), label + says(row)))
-        return len(which), findings
+        return len(rows), findings
 
     def location(self, seb: int, at: int) -> Location:
         """Return the location of offset `at` in the buffer, in the block's SEB with index `seb`."""
@@ -201,7 +201,7 @@ class Rule:
 
     name: str
     severity: Severity
-    says: str
+    statement: str
     """The statement of the rule."""
     protects: str
     """The reason for the rule: what depends on it."""
@@ -217,8 +217,8 @@ class Rule:
 
     def text(self) -> str:
         """Return the rule as text."""
-        says = wrapped(f"{self.name} ({self.severity.value}): {self.says}")
-        return f"{says}\n{wrapped(self.protects, hanging=0)}"
+        statement = wrapped(f"{self.name} ({self.severity.value}): {self.statement}")
+        return f"{statement}\n{wrapped(self.protects, hanging=0)}"
 
     def check(self, block: CheckedBlock, findings: Findings) -> None:
         """Add the violations in a block to the findings, in the order of the SEBs."""
@@ -304,7 +304,7 @@ class CheckReport(Readable):
         lines = [self._head()]
         for severity in Severity:
             for name in self.of(severity):
-                lines.append(f"{severity.value}: {name}: {self.rules[name].says}")
+                lines.append(f"{severity.value}: {name}: {self.rules[name].statement}")
                 lines += [f"  {finding}" for finding in self.findings.shown[name]]
                 left_out = self.findings.counts[name] - len(self.findings.shown[name])
                 if left_out:

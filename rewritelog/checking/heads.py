@@ -107,7 +107,7 @@ def _fit(samples: Sequence[tuple[ByteOrder, Ints, Bytes]], version: int) -> tupl
         claimed = Pieces(starts + COUNT_BYTES, ends, counts, np.zeros_like(counts))
         pieces, sebs, faults = walk(window, claimed, lay)
         piece = np.repeat(np.arange(len(not_empty)), pieces.counts)
-        index = np.arange(len(sebs)) - pieces.begins[piece]
+        index = np.arange(len(sebs)) - pieces.first_rows[piece]
         records = Records(window, lay.seb, newest_layout().seb, index, sebs["at"].copy())
         right = np.bincount(piece, records["seqno"] == index, len(not_empty))
         codes = faults[:, core.FAULT_CODE].tolist()

@@ -149,7 +149,7 @@ _TIMED: dict[str, Record] = {"sebs": "seb", "messages": "message", "events": "ev
 )
 def _seqno(block: CheckedBlock) -> Iterator[Violations]:
     seqno = block.records.sebs["seqno"]
-    yield block.where("sebs", seqno != block.records.index, lambda k: f"seqno {seqno[k]}")
+    yield block.violations("sebs", seqno != block.records.index, lambda k: f"seqno {seqno[k]}")
 
 
 @Rule(
@@ -167,7 +167,7 @@ def _not_finite(block: CheckedBlock) -> Iterator[Violations]:
             wrong = {name: time[row] for name, time in times.items() if not np.isfinite(time[row])}
             return ", ".join(f"{name} {value}" for name, value in wrong.items())
 
-        yield block.where(kind, ~_finite(records), says)
+        yield block.violations(kind, ~_finite(records), says)
 
 
 @Rule(
@@ -182,7 +182,7 @@ def _exec_time(block: CheckedBlock) -> Iterator[Violations]:
     sebs = block.records.sebs
     executed, length = sebs["exec_time"], sebs["end_time"] - sebs["start_time"]
     differs = (length >= 0.0) & (np.abs(executed - length) > EXEC_SLACK_S)
-    yield block.where(
+    yield block.violations(
         "sebs",
         differs & _finite(sebs),
         lambda k: f"execTime {executed[k]} s, but endTime − startTime is {length[k]} s",
@@ -197,7 +197,7 @@ def _exec_time(block: CheckedBlock) -> Iterator[Violations]:
     "done; with both it runs too early, or twice.",
 )
 def _two_causes(block: CheckedBlock) -> Iterator[Violations]:
-    yield block.where(
+    yield block.violations(
         "sebs",
         (block.records.sebs["msg_id"] >= 0) & _depends(block),
         lambda k: f"it is started by {_cause(block, k)}, and depends on SEBs as well",
@@ -212,7 +212,7 @@ def _two_causes(block: CheckedBlock) -> Iterator[Violations]:
 )
 def _floating(block: CheckedBlock) -> Iterator[Violations]:
     sebs = block.records.sebs
-    yield block.where(
+    yield block.violations(
         "sebs",
         (sebs["msg_id"] < 0) & (sebs["recv_time"] == -1.0) & ~_depends(block),
         lambda _: "neither a starting message nor a backward dependency, and recvTime −1",
@@ -234,7 +234,7 @@ def _starting_message(block: CheckedBlock) -> Iterator[Violations]:
         reason = "messages have numbers from 0 on" if is_pe else f"the PEs are 0 to {pes - 1}"
         return f"it is started by {_cause(block, k)}, but {reason}"
 
-    yield block.where(
+    yield block.violations(
         "sebs",
         ~names_message(block.records, pes) & ((number != -1) | (source != -1)),
         says,
@@ -252,11 +252,11 @@ def _starting_message(block: CheckedBlock) -> Iterator[Violations]:
     "threads per node, where the number may be that of a node.",
 )
 def _not_sent(block: CheckedBlock) -> Iterator[Violations]:
-    if block.never_sent is None:
+    if block.awaits_unsent is None:
         return
-    yield block.where(
+    yield block.violations(
         "sebs",
-        block.never_sent,
+        block.awaits_unsent,
         lambda k: f"it is started by {_cause(block, k)}, which is never sent",
     )
 
@@ -293,7 +293,7 @@ def _cause(block: CheckedBlock, seb: int) -> str:
 )
 def _recv_before_send(block: CheckedBlock) -> Iterator[Violations]:
     sent, received = block.records.messages["send_time"], block.records.messages["recv_time"]
-    yield block.where(
+    yield block.violations(
         "messages",
         received < sent,
         lambda k: f"recvTime {received[k]} s is before sendTime {sent[k]} s",
@@ -308,7 +308,7 @@ def _recv_before_send(block: CheckedBlock) -> Iterator[Violations]:
 )
 def _message_size(block: CheckedBlock) -> Iterator[Violations]:
     size = block.records.messages["size"]
-    yield block.where("messages", size < 0, lambda k: f"negative size, {size[k]} bytes")
+    yield block.violations("messages", size < 0, lambda k: f"negative size, {size[k]} bytes")
 
 
 @Rule(
@@ -322,7 +322,7 @@ def _send_outside(block: CheckedBlock) -> Iterator[Violations]:
     sent, sebs = block.records.messages["send_time"], block.records.sebs
     seb = block.records.messages.seb
     start, end = sebs["start_time"][seb], sebs["end_time"][seb]
-    yield block.where(
+    yield block.violations(
         "messages",
         (end >= start) & ((sent < start) | (sent > end)),
         lambda k: f"sendTime {sent[k]} s, in a SEB from {start[k]} s to {end[k]} s",
@@ -346,7 +346,7 @@ def _message_target(block: CheckedBlock) -> Iterator[Violations]:
         machine = f"{count_text(nodes, 'node')} with {count_text(workers, 'worker thread')}"
         return f"dstNode {node[message]}, tID {worker[message]}, on a machine of {machine}"
 
-    yield block.where("messages", ~exists, says)
+    yield block.violations("messages", ~exists, says)
 
 
 @Rule(
@@ -359,10 +359,10 @@ def _message_number(block: CheckedBlock) -> Iterator[Violations]:
     number = block.records.messages["msg_id"]
     last = np.concatenate([[-1], number])
     begun = block.records.loaded.pieces.firsts > 0
-    timelines = block.records.first("messages")[block.records.pieces.begins]
+    timelines = block.records.first("messages")[block.records.pieces.first_rows]
     last[timelines] = np.where(begun, block.state.get("message-number", -1), -1)
     block.state["message-number"] = number[-1] if len(number) else last[0]
-    yield block.where(
+    yield block.violations(
         "messages",
         number <= np.maximum(last[:-1], -1),
         lambda k: (
@@ -380,7 +380,7 @@ def _message_number(block: CheckedBlock) -> Iterator[Violations]:
     "and dilates all of it.",
 )
 def _marks(block: CheckedBlock) -> Iterator[Violations]:
-    yield block.where(
+    yield block.violations(
         "sebs",
         block.records.brackets.counts == IRREGULAR,
         lambda _: "its marks do not pair up inside the SEB",
@@ -400,7 +400,7 @@ def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
     start, end = (block.records.sebs[name][seb] for name in ("start_time", "end_time"))
     slack = ROUNDING * np.maximum(np.abs(start), np.abs(end))
     after = (end >= start) & (time > end - start + slack)
-    yield block.where(
+    yield block.violations(
         "events", np.isfinite(time) & ((time < 0.0) | after), lambda k: f"rTime {time[k]} s"
     )
 
@@ -425,7 +425,7 @@ def _param_file(block: CheckedBlock) -> Iterator[Violations]:
 def _param_line(block: CheckedBlock) -> Iterator[Violations]:
     if block.params:
         notes = block.params.notes
-        yield notes.faulty, [Finding(Location(), text) for text in notes.faults]
+        yield notes.malformed, [Finding(Location(), text) for text in notes.malformed_examples]
 
 
 _PARAM_PE = Rule(
@@ -486,7 +486,7 @@ def _param_records(block: CheckedBlock) -> Iterator[Violations]:
     seb = block.records.pieces.rows(params.piece, params.seb)
     records = np.bincount(seb[seb >= 0], minlength=len(block.records.sebs))
     brackets = block.records.brackets.counts
-    yield block.where(
+    yield block.violations(
         "sebs",
         (brackets != IRREGULAR) & (records != brackets),
         lambda k: (
@@ -553,7 +553,7 @@ def rules_text() -> str:
             of_severity = [rule for rule in rules.values() if rule.severity is severity]
             lines += [f"{head}{severity.value}:"] if of_severity else []
             lines += [
-                wrapped(f"  {rule.name:{width}}  {rule.says}", hanging=width + 2)
+                wrapped(f"  {rule.name:{width}}  {rule.statement}", hanging=width + 2)
                 for rule in of_severity
             ]
     return "\n".join(lines)

@@ -59,7 +59,7 @@ class CheckPass(Gathered[Block, Findings]):
     block_bytes: int
     flags: Flags
     """The flags of messages, which threads may set concurrently."""
-    never_sent: Ints | None = None
+    unsent_flags: Ints | None = None
     """The flags of awaited, unsent messages for a second pass, which checks `not-sent` alone."""
 
     def blocks(self) -> Iterator[Block]:
@@ -70,19 +70,23 @@ class CheckPass(Gathered[Block, Findings]):
     def __call__(self, block: Block) -> Findings:
         """Return the findings of a block, or of the parts of a long timeline."""
         findings, state = Findings(), dict[str, Any]()
-        is_first, file = self.never_sent is None, self.files[block.file]
-        on_faults = findings.add_faults if is_first else Findings().add_faults
+        is_first_pass, file = self.unsent_flags is None, self.files[block.file]
+        on_faults = findings.add_faults if is_first_pass else Findings().add_faults
         lay = layout(self.summary.log_version, file.order)
         try:
             for loaded in read_block(file, block, lay, self.block_bytes, on_faults):
                 records = records_of(loaded, on_faults)
-                params = BlockParams.read(self.params, loaded) if self.params and is_first else None
-                never = self._note_messages(records)
-                checked = CheckedBlock(records, self.summary, params, never, state, self.key)
+                params = (
+                    BlockParams.read(self.params, loaded) if self.params and is_first_pass else None
+                )
+                awaits_unsent = self._note_messages(records)
+                checked = CheckedBlock(
+                    records, self.summary, params, awaits_unsent, state, self.key
+                )
                 with np.errstate(all="ignore"):
-                    for rule in RULES.values() if is_first else [RULES["not-sent"]]:
+                    for rule in RULES.values() if is_first_pass else [RULES["not-sent"]]:
                         rule.check(checked, findings)
-                if is_first:
+                if is_first_pass:
                     findings.sebs += len(records.sebs)
                     findings.records += 0 if params is None else len(params.records)
         except RewriteLogError as error:
@@ -97,8 +101,8 @@ class CheckPass(Gathered[Block, Findings]):
         source, number = block.sebs["src_pe"], block.sebs["msg_id"]
         named = names_message(block, self.summary.total_pes)
         awaited = self._flags_of(source[named], number[named])
-        if self.never_sent is not None:
-            named[named] = np.isin(awaited, self.never_sent)
+        if self.unsent_flags is not None:
+            named[named] = np.isin(awaited, self.unsent_flags)
             return named
         sender, sent = block.pe[block.messages.seb], block.messages["msg_id"]
         self.flags[0, self._flags_of(sender[sent >= 0], sent[sent >= 0])] = True
@@ -154,9 +158,9 @@ def check_logs(
     for _, of_block in map_blocks(work, work.blocks(), "checking", size):
         findings.add_all(of_block)
     why_not = _not_checked(summary, findings)
-    never_sent = np.flatnonzero(work.flags[1] > work.flags[0])
-    if not why_not and len(never_sent):
-        for of_block in engine().map(replace(work, never_sent=never_sent), work.blocks()):
+    unsent_flags = np.flatnonzero(work.flags[1] > work.flags[0])
+    if not why_not and len(unsent_flags):
+        for of_block in engine().map(replace(work, unsent_flags=unsent_flags), work.blocks()):
             findings.add_all(of_block)
     if source is not None:
         unknown = sorted(pe for pe in source.pes if pe >= summary.total_pes)

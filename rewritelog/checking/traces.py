@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Ints, times_before
+from rewritelog.arrays import Ints, occurrences_before
 from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import (
     SHOWN,
@@ -130,7 +130,7 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
 def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:
     """Yield each rule with the nodes that violate it, and in which way."""
     ids, deps = events["id"], events.deps()
-    again = np.flatnonzero(times_before(np.unique(ids, return_inverse=True)[1]))
+    again = np.flatnonzero(occurrences_before(np.unique(ids, return_inverse=True)[1]))
     yield "id-twice", again, "an earlier node has the same id"
     is_missing = deps == MISSING
     missing = np.unique(events.waiting[is_missing])

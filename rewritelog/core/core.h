@@ -358,7 +358,7 @@ enum record_state {
    the bracket before and after. */
 typedef struct {
     int64_t seb;
-    double given_s, old_s, new_s;
+    double predicted_s, old_s, new_s;
     bool exact;
     uint8_t state;
 } param_record;

@@ -33,9 +33,9 @@ static void lay_out(regions *r, int64_t brackets, const param_record *records, i
     bool divided = brackets > 0 && (records_len == 0 || records_len == brackets);
     r->count = divided ? 2 * brackets + 1 : 1;
     for (int64_t k = 0; k < r->count; k++)
-        r->predicted[k] = divided && records_len && k % 2 ? records[k / 2].given_s : NAN;
+        r->predicted[k] = divided && records_len && k % 2 ? records[k / 2].predicted_s : NAN;
     if (brackets == 0 && records_len == 1)
-        r->predicted[0] = records->given_s;
+        r->predicted[0] = records->predicted_s;
     r->old[0] = 0.0;
     r->old[r->count] = duration;
 }
@@ -224,10 +224,10 @@ static int use_records(const regions *r, bool paired, param_record *records, int
         if (!paired)
             continue;
         int64_t region = r->count > 1 ? 2 * k + 1 : 0;
-        bool covered = !isnan(record->given_s);
+        bool covered = !isnan(record->predicted_s);
         record->state = covered ? RECORD_PREDICTED : RECORD_NOT_COVERED;
         record->old_s = r->old[region + 1] - r->old[region];
-        record->new_s = covered ? record->given_s : r->new[region + 1] - r->new[region];
+        record->new_s = covered ? record->predicted_s : r->new[region + 1] - r->new[region];
         if (covered && used != SEBS_BY_MODEL)
             used = record->exact ? SEBS_BY_EXACT : SEBS_BY_MODEL;
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, ExactSum, Flags, Floats, Ints, joined_texts
+from rewritelog.arrays import ZERO_SUM, ExactSum, Flags, Floats, Ints, joined_texts
 from rewritelog.core import core
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.params import Paired
@@ -39,8 +39,8 @@ class Row:
 
     sides: tuple[int, int] = (0, 0)
     """The numbers of SEBs or brackets in A and in B."""
-    a_s: ExactSum = NOTHING
-    b_s: ExactSum = NOTHING
+    a_s: ExactSum = ZERO_SUM
+    b_s: ExactSum = ZERO_SUM
     lowest: float = math.inf
     highest: float = -math.inf
     """The range of the ratios of durations that both sides have."""
@@ -87,15 +87,15 @@ def add_rows(rows: Rows, others: Rows) -> None:
 
 
 @dataclass(frozen=True)
-class Timed:
+class NamedDurations:
     """The durations of one side, NaN for none, each with the number of its name."""
 
     name: Ints
     seconds: Floats
 
-    def take(self, which: Ints) -> Timed:
+    def take(self, rows: Ints) -> NamedDurations:
         """Return some of the durations."""
-        return Timed(self.name[which], self.seconds[which])
+        return NamedDurations(self.name[rows], self.seconds[rows])
 
 
 def rows_by_name(whole: Sides, common: Sides) -> Rows:
@@ -106,9 +106,13 @@ def rows_by_name(whole: Sides, common: Sides) -> Rows:
     sides = (*whole, *common)
     names, number = joined_texts([side.names for side in sides])
     parts = np.split(number, np.cumsum([len(side.sebs) for side in sides])[:-1])
-    timed = [Timed(part, side.seconds) for part, side in zip(parts, sides, strict=True)]
+    durations = [
+        NamedDurations(part, side.seconds) for part, side in zip(parts, sides, strict=True)
+    ]
     same = np.flatnonzero(parts[2] == parts[3])
-    return rows_of([*map(decoded, names)], timed[:2], [pair.take(same) for pair in timed[2:]])
+    return rows_of(
+        [*map(decoded, names)], durations[:2], [pair.take(same) for pair in durations[2:]]
+    )
 
 
 def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int], int]:
@@ -133,11 +137,13 @@ def rows_by_event(common: Sides, records: SideRecords) -> tuple[Rows, list[int],
     same[brackets[0].seb[rows[0][differ]]] = False
     same &= of_sebs[0] == of_sebs[1]
     rows = [np.flatnonzero(same[side.seb]) for side in brackets]
-    alone = np.flatnonzero(same & (of_sebs[0] >= 0))
-    event = np.append(of_brackets[0][rows[0]], of_sebs[0][alone])
-    order = np.argsort(np.append(brackets[0].seb[rows[0]], alone), kind="stable")
+    whole_sebs = np.flatnonzero(same & (of_sebs[0] >= 0))
+    event = np.append(of_brackets[0][rows[0]], of_sebs[0][whole_sebs])
+    order = np.argsort(np.append(brackets[0].seb[rows[0]], whole_sebs), kind="stable")
     pairs = [
-        Timed(event, np.append((side.ends - side.starts)[of_side], of_side_s[alone])).take(order)
+        NamedDurations(
+            event, np.append((side.ends - side.starts)[of_side], of_side_s[whole_sebs])
+        ).take(order)
         for side, of_side, of_side_s in zip(brackets, rows, seconds, strict=True)
     ]
     irregular = [int(np.count_nonzero(are_timed & (counted == IRREGULAR))) for counted in counts]
@@ -156,7 +162,9 @@ def _events(
     return of_brackets, of_sebs
 
 
-def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]) -> Rows:
+def rows_of(
+    names: Sequence[str], sides: Sequence[NamedDurations], pairs: Sequence[NamedDurations]
+) -> Rows:
     """Return rows by name: the counts and sums of each side, and the ratios of the pairs.
 
     Names that do not occur have no row; names beyond the first `MOST_ROWS` share one.
@@ -166,8 +174,8 @@ def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]
     for side, high_low in zip(sides, sums, strict=True):
         own = np.minimum(side.name, len(labels) - 1)
         counts.append(np.bincount(own, minlength=len(labels)))
-        timed = ~np.isnan(side.seconds)
-        core.add_by_group(own[timed], side.seconds[timed], high_low)
+        is_timed = ~np.isnan(side.seconds)
+        core.add_by_group(own[is_timed], side.seconds[is_timed], high_low)
     old, new = (side.seconds for side in pairs)
     valid = np.flatnonzero((old > 0.0) & np.isfinite(old) & np.isfinite(new))
     label = np.minimum(pairs[0].name[valid], len(labels) - 1)
@@ -181,7 +189,7 @@ def rows_of(names: Sequence[str], sides: Sequence[Timed], pairs: Sequence[Timed]
     for k in np.flatnonzero(counts[0] + counts[1]).tolist():
         of_name = slice(bounds[k], bounds[k + 1])
         ratios_of_name = ratios[of_name]
-        a_s, b_s = (NOTHING.plus(side[k].tolist()) for side in sums)
+        a_s, b_s = (ZERO_SUM.plus(side[k].tolist()) for side in sums)
         row = Row((int(counts[0][k]), int(counts[1][k])), a_s, b_s)
         if len(ratios_of_name):
             row.bins = np.bincount(bins[of_name], minlength=BINS)

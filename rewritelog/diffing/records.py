@@ -58,7 +58,7 @@ class FirstDifference(NamedTuple):
 class Change:
     """The number of records where a field differs; a list or text counts once per SEB or event."""
 
-    of: str
+    noun: str
     """The records with the field, as `Totals.common` names them."""
     kind: FieldKind
     count: int
@@ -82,7 +82,7 @@ class Totals:
     """The largest shifts of messages towards the start (negative) and the end of their SEBs."""
     by_name: Rows = field(default_factory=dict)
     by_event: Rows = field(default_factory=dict)
-    faulty_lines: int = 0
+    malformed_lines: int = 0
     """The number of malformed lines of param files."""
 
     def add(self, other: Totals) -> None:
@@ -96,7 +96,7 @@ class Totals:
         self.common.update(other.common)
         self.earlier_s = min(self.earlier_s, other.earlier_s)
         self.later_s = max(self.later_s, other.later_s)
-        self.faulty_lines += other.faulty_lines
+        self.malformed_lines += other.malformed_lines
         add_rows(self.by_name, other.by_name)
         add_rows(self.by_event, other.by_event)
 
@@ -127,8 +127,8 @@ def compare_loaded(
         folders = zip(dict.fromkeys(params), loaded, strict=False)  # the same one is read once
         read = [read_params(folder, side, strict=False) for folder, side in folders]
         records = read[0][0], read[-1][0]
-        totals.faulty_lines = sum(notes.faulty for _, notes in read)
-    pair = _Pair(totals, *_common_sebs(*all_records))
+        totals.malformed_lines = sum(notes.malformed for _, notes in read)
+    pair = _BlockComparison(totals, *_common_sebs(*all_records))
     pair.compare_all()
     totals.by_name = rows_by_name(all_records, (pair.a, pair.b))
     totals.by_event, irregular, unpaired = rows_by_event((pair.a, pair.b), records)
@@ -156,7 +156,7 @@ def _common_sebs(a: BlockRecords, b: BlockRecords) -> tuple[BlockRecords, BlockR
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _BlockComparison:
     """The SEBs that both sides have, and what is found in them."""
 
     totals: Totals
@@ -167,7 +167,7 @@ class _Pair:
         """Compare all fields and lists, in the order of the format; then what has no meaning."""
         common, sebs = self.totals.common, (self.a.sebs, self.b.sebs)
         common["SEBs"] = len(self.a.sebs)
-        idle = self.compare_fields("seb", sebs, "", "SEBs")
+        meaningless = self.compare_fields("seb", sebs, "", "SEBs")
         pairs = {name: self.paired(name) for name in LISTS}
         for name, label in (("messages", "messages"), ("events", "log events")):
             common[label] = len(pairs[name][0])
@@ -182,7 +182,7 @@ class _Pair:
         self.compare_event_data(*pairs["events"])
         for name, label in MEANINGLESS.items():
             text = _bytes_text if name == "name" else partial(_value_text, name, 0)
-            rows = idle.get(name, _NO_ROWS)
+            rows = meaningless.get(name, _NO_ROWS)
             self.note(label, sebs[0], rows, sebs, text, kind=FieldKind.MEANINGLESS)
 
     def note(
@@ -193,7 +193,7 @@ class _Pair:
         sides: tuple[Any, Any],
         text: Callable[[Any, int], str],
         *,
-        of: str = "SEBs",
+        noun: str = "SEBs",
         kind: FieldKind = FieldKind.CONTENT,
     ) -> None:
         """Note the rows of A's records where a field differs; `text` returns a side's value."""
@@ -204,7 +204,7 @@ class _Pair:
             item = None if is_seb else row - int(np.searchsorted(records.seb, seb))
             values = (text(side, row) for side in sides)
             first = FirstDifference(int(self.a.pe[seb]), int(self.a.index[seb]), item, *values)
-        self.totals.compared[label] = Change(of, kind, len(rows), first)
+        self.totals.compared[label] = Change(noun, kind, len(rows), first)
 
     def counts(self, name: str) -> tuple[Ints, Ints]:
         """Return the length of each SEB's list `name` on both sides."""
@@ -221,39 +221,41 @@ class _Pair:
         return old.take(spans(next(firsts), fewer)), new.take(spans(next(firsts), fewer))
 
     def compare_fields(
-        self, record: Record, sides: tuple[Records, Records], prefix: str, of: str
+        self, record: Record, sides: tuple[Records, Records], prefix: str, noun: str
     ) -> dict[str, Ints]:
         """Compare all declared fields; return the rows of differences without meaning, by field."""
-        idle, (a, b), unlike = {}, sides, _fields_unlike(*sides)
+        meaningless, (a, b), unequal_fields = {}, sides, _unequal_fields(*sides)
         for name, label in format_names(record).items():
             if not (has(a, name) or has(b, name)):
                 continue
-            rows = np.flatnonzero(differing(a, b, name)) if name in unlike else _NO_ROWS
+            rows = np.flatnonzero(differing(a, b, name)) if name in unequal_fields else _NO_ROWS
             if name in MEANINGLESS:
-                none = _has_no_meaning(a, b, name, rows)
+                is_meaningless = _has_no_meaning(a, b, name, rows)
                 if has(a, name) and has(b, name):
-                    idle[name] = rows[none]
-                rows = rows[~none]
+                    meaningless[name] = rows[is_meaningless]
+                rows = rows[~is_meaningless]
             kind = FieldKind.TIME if a.newest[name].base.kind == "f" else FieldKind.CONTENT
             element = 0
             if a.newest[name].shape and len(rows):
                 element = int(np.argmax(a[name][rows[0]] != b[name][rows[0]]))
             text = _name_text if name == "name" else partial(_value_text, name, element)
-            self.note(prefix + label, a, rows, sides, text, of=of, kind=kind)
-        return idle
+            self.note(prefix + label, a, rows, sides, text, noun=noun, kind=kind)
+        return meaningless
 
     def compare_transit(self, old: Records, new: Records) -> None:
         """Compare the places of messages in their SEBs, and their transit times."""
         totals = self.totals
-        sent, came = ([side[f"{what}_time"] for side in (old, new)] for what in ("send", "recv"))
+        sent, received = (
+            [side[f"{what}_time"] for side in (old, new)] for what in ("send", "recv")
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             offsets = [
                 times - block.sebs["start_time"][side.seb]
                 for times, side, block in zip(sent, (old, new), (self.a, self.b), strict=True)
             ]
             shifts = offsets[1] - offsets[0]
-            largest = np.maximum.reduce([np.abs(times) for times in (*sent, *came)])
-            transit = np.abs((came[1] - sent[1]) - (came[0] - sent[0])) > ROUNDING * largest
+            largest = np.maximum.reduce([np.abs(times) for times in (*sent, *received)])
+            transit = np.abs((received[1] - sent[1]) - (received[0] - sent[0])) > ROUNDING * largest
         moved = shifts[(shifts < 0.0) | (shifts > 0.0)]
         totals.earlier_s = float(moved.min(initial=0.0))
         totals.later_s = float(moved.max(initial=0.0))
@@ -266,10 +268,10 @@ class _Pair:
         other = old["number"] != new["number"]
         rows = np.flatnonzero(alike & pointers & other)
         numbers = old["number"], new["number"]
-        self.note("log event index", old, rows, numbers, _number_text, of="log events")
+        self.note("log event index", old, rows, numbers, _number_text, noun="log events")
         rows = np.flatnonzero(alike & ~pointers)
         rows = rows[other[rows] | _texts_differ(old.take(rows), new.take(rows))]
-        self.note("log event text", old, rows, (old, new), _event_text, of="log events")
+        self.note("log event text", old, rows, (old, new), _event_text, noun="log events")
 
     def compare_dependencies(self, name: str, old: Records, new: Records) -> None:
         """Compare the lists of dependencies of each SEB."""
@@ -299,7 +301,7 @@ def has(side: Records, name: str) -> bool:
     return name in (side.dtype.names or ())
 
 
-def _fields_unlike(a: Records, b: Records) -> Container[str]:
+def _unequal_fields(a: Records, b: Records) -> Container[str]:
     """Return the fields that differ in some record; all of them, if layouts differ."""
     if a.dtype != b.dtype:
         return a.newest.names or ()

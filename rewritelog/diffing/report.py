@@ -132,7 +132,7 @@ class Comparison(Readable):
                     "field": name,
                     "kind": change.kind.value,
                     "changed": change.count,
-                    "of": totals.common[change.of],
+                    "of": totals.common[change.noun],
                     "first": self._first_json(change.first),
                 }
                 for name, change in self.fields.items()
@@ -155,7 +155,7 @@ class Comparison(Readable):
             },
             "without_param_files": self.without_params,
             "sebs_with_other_brackets": totals.common["unpaired"],
-            "malformed_param_lines": totals.faulty_lines,
+            "malformed_param_lines": totals.malformed_lines,
         }
 
     def _first_json(self, first: FirstDifference | None) -> dict[str, Any] | None:
@@ -195,10 +195,10 @@ class Comparison(Readable):
             first = change.first
             if first is None:
                 continue
-            what = "message" if change.of == "messages" else "index"
+            what = "message" if change.noun == "messages" else "index"
             item = "" if first.item is None else f", {what} {first.item}"
             where = f"{terms.lane} {first.pe}, {terms.item} {first.seb}{item}"
-            changed = f"{change.count:,} of {self.totals.common[change.of]:,}"
+            changed = f"{change.count:,} of {self.totals.common[change.noun]:,}"
             values = _shown_values(change.kind, first)
             shown = " → ".join(shorten_all(values, _VALUE_WIDTH))
             rows.append((name, changed, where, shown))
@@ -224,8 +224,8 @@ class Comparison(Readable):
         unpaired = totals.common["unpaired"]
         if unpaired:
             lines.append(f"{count_text(unpaired, 'SEB')} with different brackets")
-        if totals.faulty_lines:
-            lines.append(f"{count_text(totals.faulty_lines, 'malformed param line')} left out")
+        if totals.malformed_lines:
+            lines.append(f"{count_text(totals.malformed_lines, 'malformed param line')} left out")
         return lines
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rewritelog.arrays import Ints, Texts, mix, paired
-from rewritelog.diffing.durations import Timed, add_rows, rows_of
+from rewritelog.diffing.durations import NamedDurations, add_rows, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
     Change,
@@ -85,13 +85,13 @@ def compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | N
     for sides, are_pairs in _paired(parts):
         names = Texts.joined(events["name"] for events in sides)
         of_sides = np.split(names.number, [len(sides[0])])
-        timed = [
-            Timed(number, events["duration_s"])
+        durations = [
+            NamedDurations(number, events["duration_s"])
             for number, events in zip(of_sides, sides, strict=True)
         ]
         same = np.flatnonzero(of_sides[0] == of_sides[1]) if are_pairs else _NONE
-        pairs = [side.take(same) for side in timed]
-        add_rows(totals.by_name, rows_of(names.distinct, timed, pairs))
+        pairs = [side.take(same) for side in durations]
+        add_rows(totals.by_name, rows_of(names.distinct, durations, pairs))
         for which, counts, events in zip("AB", totals.sides, sides, strict=True):
             counts["SEBs"] += len(events)
             totals.common[f"nodes of {which}"] += len(events)

@@ -34,17 +34,17 @@ class ParamRecords:
         arrays = (self.event, self.piece, self.seb, self.param_start, self.param_count, self.params)
         return sum(array.nbytes for array in arrays) + sum(map(len, self.events))
 
-    def kinds(self) -> tuple[tuple[tuple[str, int], ...], Ints]:
+    def event_keys(self) -> tuple[tuple[tuple[str, int], ...], Ints]:
         """Return the distinct pairs of event and number of parameters, and the pair of each record.
 
         Pairs are sorted by index of the event, then number; a record has the index of its pair.
         """
         most = int(self.param_count.max(initial=0)) + 1
-        keys = self.event * most + self.param_count
-        present = np.flatnonzero(np.bincount(keys))
-        pairs = (divmod(key, most) for key in present.tolist())
-        kinds = tuple((self.events[event], count) for event, count in pairs)
-        return kinds, np.searchsorted(present, keys)
+        codes = self.event * most + self.param_count
+        present = np.flatnonzero(np.bincount(codes))
+        pairs = (divmod(code, most) for code in present.tolist())
+        keys = tuple((self.events[event], count) for event, count in pairs)
+        return keys, np.searchsorted(present, codes)
 
     def params_of(self, rows: Ints, count: int) -> Floats:
         """Return the numbers of records that have `count` each, shape (rows, count)."""

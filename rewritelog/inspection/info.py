@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, rounded_sum
+from rewritelog.arrays import ZERO_SUM, rounded_sum
 from rewritelog.commands.logs import InfoCommand
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -196,7 +196,7 @@ def survey(logs: LogSet) -> LogInfo:
     `DamagedLogError` for damaged logs, `RewriteLogError` if a file cannot be read.
     """
     surveyed = read_survey(logs, partial(survey_of_block, logs.summary))
-    total = sum((seconds for _, seconds in surveyed.times.values()), NOTHING)
+    total = sum((seconds for _, seconds in surveyed.times.values()), ZERO_SUM)
     return LogInfo(
         folder=str(logs.folder),
         summary=logs.summary,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import NOTHING, Flags, Floats, Ints, rows_by_key
+from rewritelog.arrays import ZERO_SUM, Flags, Floats, Ints, rows_by_key
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
@@ -215,7 +215,7 @@ def _survey_of(block: BlockRecords, summary: Summary) -> Survey:
     names, name = block.names
     seconds = np.zeros((len(names), 2))
     core.add_by_group(name[closed], block.seconds[closed], seconds)
-    sums = [NOTHING.plus(high_low) for high_low in seconds.tolist()]
+    sums = [ZERO_SUM.plus(high_low) for high_low in seconds.tolist()]
     brackets = block.brackets
     lists = {name: int(block.walked[name].sum()) for name in LISTS}
     lists["log_events"] = lists.pop("events")

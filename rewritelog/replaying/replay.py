@@ -217,7 +217,7 @@ def prepare(
     Raise a `RewriteLogError` for any invalid input.
     """
     source, remarks = open_traces(logs), tuple[str, ...]()
-    predictor, read = fitted_predictor(options)
+    predictor, timings = fitted_predictor(options)
     task: RewriteTask | TraceTask
     if isinstance(source, Traces):
         from rewritelog.replaying.traces import load_traces  # noqa: PLC0415 - not of logs
@@ -242,9 +242,9 @@ def prepare(
     matched = matching(options.dilation_for, workload.names)
     events = workload.names if isinstance(source, Traces) else workload.events
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched, events)
-    warnings = [*fit_warnings(read, predictor.fitted), *unused, *remarks]
+    warnings = [*fit_warnings(timings, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
-    return Prepared(task, read, workload, tuple(warnings))
+    return Prepared(task, timings, workload, tuple(warnings))
 
 
 def _tasks(task: Task, *, dilates: bool) -> list[Task]:

@@ -20,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, paired, times_before
+from rewritelog.arrays import Floats, Ints, occurrences_before, paired
 from rewritelog.core import core
 from rewritelog.formats.traces import MISSING, Events, Traces, joined
 from rewritelog.replaying.workload import (
@@ -145,7 +145,7 @@ def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Tr
         row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows
     )
     group = events["group"].number[collectives]
-    place = times_before(events["rank"][collectives] * len(events["group"].distinct) + group)
+    place = occurrences_before(events["rank"][collectives] * len(events["group"].distinct) + group)
     _, first, collective = np.unique(
         np.stack([group, place], axis=1), axis=0, return_index=True, return_inverse=True
     )

@@ -34,7 +34,7 @@ from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
     DurationSum,
-    Noted,
+    Irregularity,
 )
 from rewritelog.text import count_text, decoded
 
@@ -97,11 +97,13 @@ def no_sums(timelines: int) -> Floats:
     return np.zeros((timelines, len(DurationSum), 2))
 
 
-def records_for(loaded: LoadedBlock, params: ParamRecords, given_s: Floats, exact: Flags) -> Table:
-    """Return param records as the core takes them; it dilates brackets whose `given_s` is NaN."""
+def records_for(
+    loaded: LoadedBlock, params: ParamRecords, predicted_s: Floats, exact: Flags
+) -> Table:
+    """Return param records as the core takes them; it dilates those with `predicted_s` NaN."""
     records = np.zeros(len(params), dtype=core.structs["param_record"])
     records["seb"] = loaded.pieces.rows(params.piece, params.seb)
-    records["given_s"], records["exact"] = given_s, exact
+    records["predicted_s"], records["exact"] = predicted_s, exact
     return records
 
 
@@ -132,7 +134,7 @@ class RewriteTask:
         for loaded in self.logs.read(block):
             statistics.add(rewrite_part(self, loaded, sums))
             files.write(loaded.file.path.name, loaded.buffer, loaded.block.offset)
-        statistics.take_durations(loaded.pes.copy(), sums)
+        statistics.set_durations(loaded.pes.copy(), sums)
         return statistics
 
     def rewrite_loaded(
@@ -144,7 +146,7 @@ class RewriteTask:
         """
         count = int(loaded.pieces.counts.sum())
         factors, patterns = dilations_of(self.dilations, count, partial(_names, loaded))
-        rows = records_for(loaded, predicted.params, predicted.given_s, predicted.flags["exact"])
+        rows = records_for(loaded, predicted.params, predicted.duration_s, predicted.flags["exact"])
         return patch(loaded, rows, factors, sums, keep_recv=self.keep_recv), patterns
 
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:  # noqa: ARG002 - nodes'
@@ -153,12 +155,12 @@ class RewriteTask:
             return
         if not self.params.pes:
             yield f"{self.params.folder} has no param files, so the model predicts nothing"
-        strange = sorted(self.params.pes.difference(self.logs.pes))
-        if strange:
-            names = ", ".join(f"param.{pe}" for pe in strange[:5])
+        unknown_pes = sorted(self.params.pes.difference(self.logs.pes))
+        if unknown_pes:
+            names = ", ".join(f"param.{pe}" for pe in unknown_pes[:5])
             yield (
-                f"not used: {count_text(len(strange), 'param file')} of PEs that the log does not "
-                f"have ({names})"
+                f"not used: {count_text(len(unknown_pes), 'param file')} of PEs that the log does "
+                f"not have ({names})"
             )
 
 
@@ -186,7 +188,7 @@ def rewrite_part(
     return BlockStatistics(
         counts=patched.counts,
         events=predicted.by_event(patched.records),
-        noted=_noted(loaded, params, notes, patched),
+        irregularities=_irregularities(loaded, params, notes, patched),
         size_bytes=loaded.block.size_bytes,
         matched_patterns=patterns,
     )
@@ -198,19 +200,19 @@ def _names(loaded: LoadedBlock) -> Texts:
     return Texts(tuple(map(decoded, names)), number)
 
 
-def _noted(
+def _irregularities(
     loaded: LoadedBlock, params: ParamRecords, notes: ParamNotes, patched: Patched
-) -> dict[str, Noted]:
+) -> dict[str, Irregularity]:
     """Return what is irregular in the params and SEBs of a block."""
-    noted = {
-        "malformed": (notes.faulty, notes.faults),
+    notes_by_kind = {
+        "malformed": (notes.malformed, notes.malformed_examples),
         "seqno": (notes.seqno_differs, notes.seqno_examples),
     }
 
     def note_sebs(what: str, count: int, piece: Ints, seb: Ints) -> None:
         pes = loaded.pes[piece].tolist()
         places = [f"PE {pe} SEB {index}" for pe, index in zip(pes, seb.tolist(), strict=True)]
-        noted[what] = count, places
+        notes_by_kind[what] = count, places
 
     missing = np.flatnonzero(patched.records["state"] == core.RECORD_NO_SEB)
     first = missing[:EXAMPLES]
@@ -219,7 +221,11 @@ def _noted(
         pieces, flag = loaded.pieces, core.IRREGULAR_FLAG << which - BlockCount.MARKS_IRREGULAR
         rows = np.flatnonzero(patched.outcomes & flag)
         first = rows[:EXAMPLES]
-        piece = np.searchsorted(pieces.begins, first, side="right") - 1
-        sebs = first - pieces.begins[piece] + pieces.firsts[piece]
+        piece = np.searchsorted(pieces.first_rows, first, side="right") - 1
+        sebs = first - pieces.first_rows[piece] + pieces.firsts[piece]
         note_sebs(which.name.lower(), len(rows), piece, sebs)
-    return {what: Noted.of(loaded.begin, *note) for what, note in noted.items() if note[0]}
+    return {
+        what: Irregularity.of(loaded.position, *note)
+        for what, note in notes_by_kind.items()
+        if note[0]
+    }

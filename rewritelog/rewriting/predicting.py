@@ -17,8 +17,8 @@ from rewritelog.arrays import (
     Table,
     Texts,
     mix,
+    occurrences_before,
     rows_by_key,
-    times_before,
 )
 from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
@@ -56,7 +56,7 @@ samples; parameters within all ranges, but with more leverage than any sample; n
 model has no residuals for the record; no counters, for a model of counters."""
 
 
-def drawn_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
+def uniform_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
     """Return a number in [0, 1) for each bracket, determined by the seed and its location.
 
     `ordinal` is the index of the bracket in its SEB. The number is a splitmix64 hash of the four
@@ -83,11 +83,11 @@ class Predictor:
 
     def predict(self, params: ParamRecords, pes: Ints) -> Predicted:
         """Return the records with their durations; `pes` are the PEs of the block's pieces."""
-        kinds, kind = params.kinds()
+        keys, key = params.event_keys()
         seconds = np.full(len(params.seb), np.nan)
         flags = {name: np.zeros(len(params.seb), dtype=np.bool_) for name in FLAGS}
-        for rows in rows_by_key(kind, np.ones(len(kind), dtype=np.bool_)):
-            event, count = kinds[kind[rows[0]]]
+        for rows in rows_by_key(key, np.ones(len(key), dtype=np.bool_)):
+            event, count = keys[key[rows[0]]]
             table = params.params_of(rows, count)
             prediction = self.fitted.prediction(event, table)
             seconds[rows] = prediction.seconds
@@ -97,24 +97,24 @@ class Predictor:
                 flags[name][rows] = getattr(prediction, name)
             flags["uncounted"][rows] = self.fitted.columns == "counters" and count == 0
         flags["remote"] &= ~flags["outside"]
-        predicted = Predicted(params, kinds, kind, seconds, seconds.copy(), flags)
+        predicted = Predicted(params, keys, key, seconds, seconds.copy(), flags)
         if self.spread_seed is not None:
             begins = (np.diff(part, prepend=-1) != 0 for part in (params.piece, params.seb))
-            ordinal = times_before(np.cumsum(np.logical_or(*begins)))
-            numbers = drawn_numbers(self.spread_seed, pes[params.piece], params.seb, ordinal)
+            ordinal = occurrences_before(np.cumsum(np.logical_or(*begins)))
+            numbers = uniform_numbers(self.spread_seed, pes[params.piece], params.seb, ordinal)
             self._spread(predicted, numbers)
         return predicted
 
     def _spread(self, predicted: Predicted, numbers: Floats) -> None:
         """Multiply each duration by a residual, chosen by the record's number in [0, 1)."""
-        for rows in rows_by_key(predicted.kind, ~np.isnan(predicted.seconds)):
-            event, count = predicted.kinds[predicted.kind[rows[0]]]
+        for rows in rows_by_key(predicted.key, ~np.isnan(predicted.seconds)):
+            event, count = predicted.keys[predicted.key[rows[0]]]
             table = predicted.params.params_of(rows, count)
             factors = self.fitted.factors(event, table, numbers[rows])
             predicted.flags["not_spread"][rows] = factors is None
             if factors is not None:
                 with np.errstate(over="ignore"):  # the rewrite says which are too large
-                    predicted.given_s[rows] = predicted.seconds[rows] * factors
+                    predicted.duration_s[rows] = predicted.seconds[rows] * factors
 
 
 @dataclass(frozen=True)
@@ -122,30 +122,30 @@ class Predicted:
     """The records of a block with predicted durations."""
 
     params: ParamRecords
-    kinds: tuple[EventKey, ...]
-    kind: Ints
-    """Index into `kinds`."""
+    keys: tuple[EventKey, ...]
+    key: Ints
+    """Index into `keys`."""
     seconds: Floats
     """Predicted durations before any spread; NaN where the model does not cover a record."""
-    given_s: Floats
+    duration_s: Floats
     """Durations after any spread, which brackets get; NaN where `seconds` is."""
     flags: dict[str, Flags]
     """Which records have each property of `FLAGS`, whether they will be used or not."""
 
     @property
-    def is_known(self) -> Flags:
+    def is_covered(self) -> Flags:
         """Which records the model covers."""
-        return ~np.isnan(self.given_s)
+        return ~np.isnan(self.duration_s)
 
     @property
-    def known_seb(self) -> Ints:
+    def covered_seb(self) -> Ints:
         """The SEB or node of each record that the model covers."""
-        return self.params.seb[self.is_known]
+        return self.params.seb[self.is_covered]
 
     def uncovered(self) -> Counter[str]:
         """Return how many records of each event the model does not cover."""
-        kinds = self.kind[~self.is_known].tolist()
-        return Counter(self.kinds[kind][0] for kind in kinds)
+        keys = self.key[~self.is_covered].tolist()
+        return Counter(self.keys[key][0] for key in keys)
 
     def properties(self, records: Table) -> dict[str, Flags]:
         """Return which records were used, in which way, and with which property of `FLAGS`."""
@@ -164,22 +164,22 @@ class Predicted:
 
     def by_event(self, records: Table) -> dict[str, EventStatistics]:
         """Return the counts and sums of the records of each event."""
-        properties, kinds = self.properties(records), len(self.kinds)
+        properties, count = self.properties(records), len(self.keys)
         counts = {
-            name: np.bincount(self.kind[rows], minlength=kinds).tolist()
+            name: np.bincount(self.key[rows], minlength=count).tolist()
             for name, rows in properties.items()
         }
         values = self._values(records, properties)
-        sums = np.zeros((len(values), kinds, 2))
+        sums = np.zeros((len(values), count, 2))
         for column, of_records in zip(sums, values, strict=True):
-            core.add_by_group(self.kind, np.ascontiguousarray(of_records), column)
+            core.add_by_group(self.key, np.ascontiguousarray(of_records), column)
         events: dict[str, EventStatistics] = {}
-        for number, (event, parameters) in enumerate(self.kinds):
-            of_kind = EventStatistics(
+        for number, (event, parameters) in enumerate(self.keys):
+            of_key = EventStatistics(
                 Counter({name: column[number] for name, column in counts.items()}),
                 {parameters: EventSums(*map(exact_sum, sums[:, number]))},
             )
-            events[event] = events[event] + of_kind if event in events else of_kind
+            events[event] = events[event] + of_key if event in events else of_key
         return events
 
     def _values(self, records: Table, properties: dict[str, Flags]) -> tuple[Floats, ...]:
@@ -221,11 +221,11 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
             raise UsageError(
                 f"the model {name!r} is fitted to timing lines: give some ({spelled('timings')})"
             )
-        read = samples_of(
+        timings = samples_of(
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
-        names = read_param_names(options.param_names) or ParamNames(read.names)
-        return Fitted.of(model, name, read.timings).named(names), read
+        names = read_param_names(options.param_names) or ParamNames(timings.names)
+        return Fitted.of(model, name, timings.timings).named(names), timings
     if is_given(options.timings):
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
     for field in ("param_names", "clock_hz"):
@@ -240,22 +240,22 @@ def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | Non
 
     Raise `UsageError` if durations are to be spread, but the model has no residuals.
     """
-    fitted, read = _fit(options)
+    fitted, timings = _fit(options)
     if not isinstance(options, RewriteOptions):
-        return Predictor(fitted), read
+        return Predictor(fitted), timings
     if options.spread == "none":
-        return Predictor(fitted, measured_totals=options.total == "measured"), read
+        return Predictor(fitted, measured_totals=options.total == "measured"), timings
     if not fitted.knows("drawn_factors"):
         raise UsageError(
             f"the model {fitted.name!r} has no residuals, so {spelled('spread', 'residual')} "
             "cannot draw from them: choose a model that is fitted to timing lines, such as auto"
         )
-    return Predictor(fitted, options.seed, measured_totals=False), read
+    return Predictor(fitted, options.seed, measured_totals=False), timings
 
 
-def fit_warnings(read: Timings | None, fitted: Fitted) -> tuple[str, ...]:
+def fit_warnings(timings: Timings | None, fitted: Fitted) -> tuple[str, ...]:
     """Return the warnings of reading timings, and of the fit to them."""
-    return (*(() if read is None else read.warnings), *fitted.lines("warnings"))
+    return (*(() if timings is None else timings.warnings), *fitted.lines("warnings"))
 
 
 def warnings_of_uncovered(

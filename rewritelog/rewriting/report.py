@@ -562,10 +562,10 @@ def _about_shares(report: RewriteReport) -> Iterator[str]:
 
 def _about_irregular(statistics: BlockStatistics) -> Iterator[str]:
     for what, (noun, sentence) in _IRREGULAR.items():
-        if noted := statistics.noted.get(what):
+        if irregularity := statistics.irregularities.get(what):
             joint = "; " if noun.endswith("line") else ", "
-            places = joint.join(place for _, place in noted.first)
-            yield sentence.format(count_text(noted.count, noun), places)
+            places = joint.join(place for _, place in irregularity.first)
+            yield sentence.format(count_text(irregularity.count, noun), places)
 
 
 def _about_total(report: RewriteReport) -> Iterator[str]:

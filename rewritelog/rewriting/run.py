@@ -98,7 +98,7 @@ def rewrite(
     source = open_traces(logs)
     started = time.perf_counter()
     with limited_to(options.jobs), ExitStack() as stack:
-        predictor, read = fitted_predictor(options)
+        predictor, timings = fitted_predictor(options)
         task: Task
         if isinstance(source, Traces):
             from rewritelog.rewriting.traces import trace_task  # noqa: PLC0415 - not of logs
@@ -109,19 +109,19 @@ def rewrite(
         draft = None
         if out is not None:
             draft = stack.enter_context(new_output(source, out, options))
-            write_provenance(draft, source, options, predictor.fitted, read)
+            write_provenance(draft, source, options, predictor.fitted, timings)
         statistics = _add_up(task, draft, most_kept, flush=not options.no_flush)
-        used = engine()
+        this_engine = engine()
         report = RewriteReport(
             task=task,
             out=out,
             options=options,
             fitted=predictor.fitted,
-            timings=read,
+            timings=timings,
             statistics=statistics,
             expected=expected_of(predictor.fitted, statistics.events),
-            engine=used.name,
-            workers=used.workers,
+            engine=this_engine.name,
+            workers=this_engine.workers,
             seconds=time.perf_counter() - started,
         )
         report = completed(report)

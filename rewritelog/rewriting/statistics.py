@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rewritelog.arrays import NOTHING, ExactSum, Floats, Ints, rounded_sum
+from rewritelog.arrays import ZERO_SUM, ExactSum, Floats, Ints, rounded_sum
 from rewritelog.core import core
 from rewritelog.formats.traces import NOT_ROUNDED, Events, Rounding
 from rewritelog.models.fitted import Fitted
@@ -90,19 +90,19 @@ DEPENDENCIES_PER_EVENT = 16
 class EventSums(NamedTuple):
     """Sums over the brackets of one event with one number of parameters, in seconds."""
 
-    old_s: ExactSum = NOTHING
-    new_s: ExactSum = NOTHING
-    dilated_old_s: ExactSum = NOTHING
+    old_s: ExactSum = ZERO_SUM
+    new_s: ExactSum = ZERO_SUM
+    dilated_old_s: ExactSum = ZERO_SUM
     """The sum over brackets that the model does not cover."""
-    dilated_new_s: ExactSum = NOTHING
-    predicted_s: ExactSum = NOTHING
+    dilated_new_s: ExactSum = ZERO_SUM
+    predicted_s: ExactSum = ZERO_SUM
     """The sum of predictions before any spread."""
-    squares_s2: ExactSum = NOTHING
+    squares_s2: ExactSum = ZERO_SUM
     """The sum of the squares of the predictions in `predicted_s`."""
-    exact_old_s: ExactSum = NOTHING
+    exact_old_s: ExactSum = ZERO_SUM
     """The sum over exact matches, whose errors are not the fit's; a page shows their share."""
-    exact_new_s: ExactSum = NOTHING
-    exact_squares_s2: ExactSum = NOTHING
+    exact_new_s: ExactSum = ZERO_SUM
+    exact_squares_s2: ExactSum = ZERO_SUM
 
     def __add__(self, other: tuple[Any, ...]) -> EventSums:
         return EventSums(*(a + b for a, b in zip(self, other, strict=True)))
@@ -123,11 +123,11 @@ class EventStatistics:
         return sum(self.sums.values(), EventSums())
 
     def __add__(self, other: EventStatistics) -> EventStatistics:
-        return EventStatistics(self.counts + other.counts, _together(self.sums, other.sums))
+        return EventStatistics(self.counts + other.counts, _added(self.sums, other.sums))
 
 
 @dataclass(frozen=True)
-class Noted:
+class Irregularity:
     """How often something irregular was met, and the first few places."""
 
     count: int
@@ -135,13 +135,13 @@ class Noted:
     """Each place after that of its block, file and offset, by which places are sorted."""
 
     @classmethod
-    def of(cls, block: tuple[int, int], count: int, places: Sequence[str]) -> Noted:
+    def of(cls, block: tuple[int, int], count: int, places: Sequence[str]) -> Irregularity:
         """Return the count and the first places of a block, given its position."""
         return cls(count, tuple((block, place) for place in places[:EXAMPLES]))
 
-    def __add__(self, other: Noted) -> Noted:
+    def __add__(self, other: Irregularity) -> Irregularity:
         first = sorted(self.first + other.first, key=itemgetter(0))[:EXAMPLES]
-        return Noted(self.count + other.count, tuple(first))
+        return Irregularity(self.count + other.count, tuple(first))
 
 
 @dataclass
@@ -152,10 +152,10 @@ class BlockStatistics:
         default_factory=lambda: np.zeros(len(BlockCount), dtype=np.int64)
     )
     sums: dict[DurationSum, ExactSum] = field(
-        default_factory=lambda: dict.fromkeys(DurationSum, NOTHING)
+        default_factory=lambda: dict.fromkeys(DurationSum, ZERO_SUM)
     )
     events: dict[str, EventStatistics] = field(default_factory=dict)
-    noted: dict[str, Noted] = field(default_factory=dict)
+    irregularities: dict[str, Irregularity] = field(default_factory=dict)
     """The irregularities of params and SEBs, by kind."""
     size_bytes: int = 0
     busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
@@ -188,7 +188,7 @@ class BlockStatistics:
         pes, old_s, new_s = map(np.concatenate, zip(*self.busy, strict=True))
         return pes, old_s, new_s
 
-    def take_durations(self, pes: Ints, sums: Floats) -> None:
+    def set_durations(self, pes: Ints, sums: Floats) -> None:
         """Set sums and busy times from those of PEs' timelines, shape (PEs, DurationSum, 2)."""
         for which in DurationSum:
             self.sums[which] = exact_sum(sums[:, which])
@@ -198,13 +198,13 @@ class BlockStatistics:
     def add(self, other: BlockStatistics) -> None:
         """Add the statistics of the next block."""
         for name, more in vars(other).items():
-            setattr(self, name, _together(getattr(self, name), more))
+            setattr(self, name, _added(getattr(self, name), more))
 
 
-def _together(first: Any, second: Any) -> Any:
+def _added(first: Any, second: Any) -> Any:
     """Return two counts, sums or collections as one; values of the same key are added."""
     if isinstance(first, dict) and not isinstance(first, Counter):
-        common = {key: _together(first[key], second[key]) for key in first.keys() & second.keys()}
+        common = {key: _added(first[key], second[key]) for key in first.keys() & second.keys()}
         return first | second | common
     if isinstance(first, frozenset):
         return first | second
@@ -284,7 +284,7 @@ def predicted_expected(statistics: BlockStatistics, expected: Mapping[str, Expec
 def bracketed_expected(statistics: BlockStatistics, expected: Mapping[str, Expected]) -> Expected:
     """Return the expected sum of all brackets, given that of each event's brackets."""
     paired_s = [float(event.total.new_s) for event in statistics.events.values()]
-    others_s = left_of(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
+    others_s = remainder_s(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
     seconds = rounded_sum([*(of_event.seconds for of_event in expected.values()), others_s])
     return dataclasses.replace(predicted_expected(statistics, expected), seconds=seconds)
 
@@ -324,8 +324,8 @@ class BusyTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
-        told: dict[str, Any] = json_of({**vars(self), "imbalance": self.imbalance})
-        return told
+        row_json: dict[str, Any] = json_of({**vars(self), "imbalance": self.imbalance})
+        return row_json
 
 
 @dataclass(frozen=True)
@@ -371,8 +371,8 @@ def overheads_of(statistics: BlockStatistics) -> Overheads:
         dilated_s = rounded_sum(float(getattr(total, f"dilated_{side}_s")) for total in totals)
         others_s = 0.0
         if statistics.count(BlockCount.BRACKETS_WITHOUT_RECORD):
-            others_s = left_of(bracketed_s, events_s)
-        untouched_s = left_of(all_s, (bracketed_s, around_s, without_s))
+            others_s = remainder_s(bracketed_s, events_s)
+        untouched_s = remainder_s(all_s, (bracketed_s, around_s, without_s))
         by_dilation_s = others_s + around_s + without_s + dilated_s
         parts_s = [others_s, around_s, without_s, untouched_s, by_dilation_s, *events_s]
         whole_s = all_s if 0 < all_s < math.inf else math.nan
@@ -386,12 +386,12 @@ _ROUNDING = 1e-15
 """A bound for the relative rounding error of sums."""
 
 
-def left_of(whole_s: float, parts_s: Iterable[float]) -> float:
+def remainder_s(whole_s: float, parts_s: Iterable[float]) -> float:
     """Return what parts leave of a sum, in seconds; 0 if that is only rounding."""
     if not math.isfinite(whole_s):
         return math.nan
-    left_s = math.fsum([whole_s, *(-part_s for part_s in parts_s)])
-    return left_s if left_s > _ROUNDING * whole_s else 0.0
+    remainder = math.fsum([whole_s, *(-part_s for part_s in parts_s)])
+    return remainder if remainder > _ROUNDING * whole_s else 0.0
 
 
 @dataclass(frozen=True)
@@ -441,8 +441,8 @@ class EventLine:
             "coverage": self.expected.coverage,
         }
         del row["expected"]
-        told: dict[str, Any] = json_of(row)
-        return told
+        row_json: dict[str, Any] = json_of(row)
+        return row_json
 
 
 def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLine:

@@ -30,7 +30,7 @@ from rewritelog.rewriting.statistics import (
     BlockCount,
     BlockStatistics,
     DurationSum,
-    Noted,
+    Irregularity,
 )
 from rewritelog.text import matching
 from rewritelog.timings.traces import EventParams, read_event_params
@@ -79,7 +79,7 @@ class TraceTask:
         writer.close()
         statistics.rounding = writer.rounding
         statistics.kept = [joined(kept)] if kept else []
-        statistics.take_durations(np.array([unit.rank]), sums)
+        statistics.set_durations(np.array([unit.rank]), sums)
         if files.folder is not None and unit.is_packed and not changed:
             (files.folder / unit.path.name).unlink()  # equal bytes may be packed in another way
             copy_file(unit.path, files.folder / unit.path.name)
@@ -90,7 +90,7 @@ class TraceTask:
         if self.params is None:
             return
         yield from self.params.unused(statistics.matched_patterns)
-        if not statistics.events and not statistics.noted:
+        if not statistics.events and not statistics.irregularities:
             types = ", ".join(self.logs.types[number] for number in self.types)
             yield f"there are no nodes of type {types}, so the model predicts nothing"
 
@@ -110,8 +110,8 @@ class TraceTask:
             patterns |= matching(self.params.rules, part["name"].distinct)
             uncovered |= chosen
         predicted = self.predictor.predict(params, np.array([part.unit.rank]))
-        new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.known_seb
-        new_s[by_model] = predicted.given_s[predicted.is_known]
+        new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.covered_seb
+        new_s[by_model] = predicted.duration_s[predicted.is_covered]
         uncovered[by_model] = False
         part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
         return predicted, patterns
@@ -143,9 +143,11 @@ def _statistics(
     task: TraceTask, part: Part, predicted: Predicted, new_s: Floats, sums: Floats
 ) -> BlockStatistics:
     """Return the statistics of a part, given its new durations, and add durations to `sums`."""
-    old_s, params, by_model = part["duration_s"], predicted.params, predicted.known_seb
+    old_s, params, by_model = part["duration_s"], predicted.params, predicted.covered_seb
     records: Table = np.zeros(len(params), dtype=core.structs["param_record"])
-    records["state"] = np.where(predicted.is_known, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED)
+    records["state"] = np.where(
+        predicted.is_covered, core.RECORD_PREDICTED, core.RECORD_NOT_COVERED
+    )
     records["old_s"], records["new_s"] = old_s[params.seb], new_s[params.seb]
     place = np.where(part["chosen"], DurationSum.WITHOUT_OLD, DurationSum.OLD)
     place[params.seb] = DurationSum.BRACKETED_OLD
@@ -155,7 +157,7 @@ def _statistics(
         core.add_by_group(place[touched] + side, seconds[touched], sums)
     outcomes = np.where(old_s > 0, BlockCount.UNCHANGED, BlockCount.ZERO_LENGTH)
     outcomes[old_s != new_s] = BlockCount.BY_DILATION
-    exact = predicted.flags["exact"][predicted.is_known]
+    exact = predicted.flags["exact"][predicted.is_covered]
     outcomes[by_model] = np.where(exact, BlockCount.BY_EXACT, BlockCount.BY_MODEL)
     counts = np.bincount(outcomes, minlength=len(BlockCount))
     counts[[BlockCount.SEBS, BlockCount.BRACKETS]] = len(part), len(by_model)
@@ -163,10 +165,10 @@ def _statistics(
     lacking = np.flatnonzero(place == DurationSum.WITHOUT_OLD)
     first = (part.first + lacking[:EXAMPLES]).tolist()
     places = [f"rank {part.unit.rank} node {number}" for number in first]
-    noted = Noted.of((part.unit.rank, part.first), len(lacking), places)
+    irregularity = Irregularity.of((part.unit.rank, part.first), len(lacking), places)
     return BlockStatistics(
         counts=counts,
-        noted={"lacking": noted} if places and task.params is not None else {},
+        irregularities={"lacking": irregularity} if places and task.params is not None else {},
         events=predicted.by_event(records),
         on_device_s=float(new_s[on_device].sum()),
     )

@@ -81,10 +81,10 @@ class DesignTerms:
     """The candidate terms, scaled so that their mean squares over a run sum to 1."""
 
     def __init__(self, coordinates: Coordinates, params: Floats, counts: Ints) -> None:
-        self.coordinates, single = coordinates, coordinates.of(params)
-        self.product_centre, scale = _moments(_products(single), counts)
+        self.coordinates, first_order = coordinates, coordinates.of(params)
+        self.product_centre, scale = _moments(_products(first_order), counts)
         self.product_scale = np.where(scale > LEAST_SPREAD, scale, 1.0)
-        columns = _columns(single, self.product_centre, self.product_scale)
+        columns = _columns(first_order, self.product_centre, self.product_scale)
         self.count = columns.shape[1]
         """The number of terms."""
         self.unit = np.sqrt(float((counts / counts.sum() @ columns**2).sum()))
@@ -92,8 +92,8 @@ class DesignTerms:
     def blocks(self, params: Floats) -> Iterator[Floats]:
         """Yield the values of the terms block by block, shape (rows, terms)."""
         for start in range(0, len(params), BLOCK_ROWS):
-            single = self.coordinates.of(params[start : start + BLOCK_ROWS])
-            yield _columns(single, self.product_centre, self.product_scale) / self.unit
+            first_order = self.coordinates.of(params[start : start + BLOCK_ROWS])
+            yield _columns(first_order, self.product_centre, self.product_scale) / self.unit
 
     def values(self, params: Floats) -> Floats:
         """Return the values of the terms, shape (rows, terms)."""
@@ -152,16 +152,16 @@ def _moments(columns: Floats, counts: Ints) -> tuple[Floats, Floats]:
     return centre, scale
 
 
-def _products(single: Floats) -> Floats:
+def _products(first_order: Floats) -> Floats:
     """Return the products of all pairs of columns, including squares."""
-    first, second = np.triu_indices(single.shape[1])
-    return np.asarray(single[:, first] * single[:, second])
+    first, second = np.triu_indices(first_order.shape[1])
+    return np.asarray(first_order[:, first] * first_order[:, second])
 
 
-def _columns(single: Floats, centre: Floats, scale: Floats) -> Floats:
+def _columns(first_order: Floats, centre: Floats, scale: Floats) -> Floats:
     """Return the columns of all terms, multiplied by their prior standard deviations."""
-    products = (_products(single) - centre) / scale
-    return np.column_stack([np.ones(len(single)), single, SECOND_ORDER * products])
+    products = (_products(first_order) - centre) / scale
+    return np.column_stack([np.ones(len(first_order)), first_order, SECOND_ORDER * products])
 
 
 SAMPLED_POINTS = 1 << 10
@@ -178,25 +178,25 @@ def cover(coordinates: Floats, counts: Ints, taken: Flags, number: int, numbers:
     columns = np.asfortranarray(coordinates)
     weights = None if (counts == counts[0]).all() else counts
     chosen: list[Ints] = []
-    everything = np.arange(len(counts), dtype=np.int64)
-    cells = [(everything, int(np.count_nonzero(taken)), min(number, len(counts)))]
+    all_points = np.arange(len(counts), dtype=np.int64)
+    cells = [(all_points, int(np.count_nonzero(taken)), min(number, len(counts)))]
     while cells:
-        cell, occupied, here = cells.pop()
-        missing = here - occupied
-        if missing <= 0:
+        cell, taken_in_cell, quota = cells.pop()
+        needed = quota - taken_in_cell
+        if needed <= 0:
             continue
-        if here == 1 or here == len(cell):
+        if quota == 1 or quota == len(cell):
             free = cell[~taken[cell]]
-            chosen.append(free[np.argsort(numbers[free], kind="stable")[:missing]])
+            chosen.append(free[np.argsort(numbers[free], kind="stable")[:needed]])
             continue
         lower, upper = _halves(cell, columns, weights)
-        occupied_below = int(np.count_nonzero(taken[lower]))
-        odd = int(numbers[cell[0]] & np.uint64(1)) if here % 2 else 0
-        least = max(occupied_below, here - len(upper))
-        most = min(len(lower), here - (occupied - occupied_below))
-        below = min(max(here // 2 + odd, least), most)
-        cells.append((upper, occupied - occupied_below, here - below))
-        cells.append((lower, occupied_below, below))
+        taken_below = int(np.count_nonzero(taken[lower]))
+        odd = int(numbers[cell[0]] & np.uint64(1)) if quota % 2 else 0
+        least = max(taken_below, quota - len(upper))
+        most = min(len(lower), quota - (taken_in_cell - taken_below))
+        below = min(max(quota // 2 + odd, least), most)
+        cells.append((upper, taken_in_cell - taken_below, quota - below))
+        cells.append((lower, taken_below, below))
     return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *chosen]))
 
 
@@ -208,15 +208,15 @@ def _halves(cell: Ints, columns: Floats, weights: Ints | None) -> tuple[Ints, In
     middle = len(cell) // 2
     if columns.shape[1] == 0:
         return cell[:middle], cell[middle:]
-    sample = columns[cell[:: 1 + len(cell) // SAMPLED_POINTS]]
-    along = columns[cell, int(np.argmax(sample.std(axis=0)))]
+    sampled_rows = columns[cell[:: 1 + len(cell) // SAMPLED_POINTS]]
+    values = columns[cell, int(np.argmax(sampled_rows.std(axis=0)))]
     if weights is None:
-        border = np.partition(along, middle)[middle]
-        below = along < border
-        equal = np.flatnonzero(along == border)
+        border = np.partition(values, middle)[middle]
+        below = values < border
+        equal = np.flatnonzero(values == border)
         below[equal[: middle - int(np.count_nonzero(below))]] = True
         return cell[below], cell[~below]
-    order = np.argsort(along, kind="stable")
+    order = np.argsort(values, kind="stable")
     rows = np.cumsum(weights[cell[order]])
     cut = int(np.searchsorted(rows, rows[-1] / 2)) + 1
     cut = min(max(cut, 1), len(cell) - 1)

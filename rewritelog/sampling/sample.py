@@ -100,9 +100,14 @@ class SampleReport(Readable):
 
     def listing(self) -> str:
         """Return the list of the chosen SEBs, sorted by PE and SEB, with comments before it."""
-        o = self.options
-        settings = f"method {o.method}, seed {o.seed}, fraction {o.fraction:g}, floor {o.floor}"
-        formulas = "" if o.formulas is None else f", formulas {printable(str(o.formulas))}"
+        options = self.options
+        settings = (
+            f"method {options.method}, seed {options.seed}, fraction {options.fraction:g}, "
+            f"floor {options.floor}"
+        )
+        formulas = (
+            "" if options.formulas is None else f", formulas {printable(str(options.formulas))}"
+        )
         head = (
             f"# rewritelog {__version__} sample: {self.chosen} of {self.records} param records of "
             f"{printable(str(self.logs.folder))}\n"
@@ -143,13 +148,14 @@ class SampleReport(Readable):
     def text(self) -> str:
         """Return the report as text."""
         out = "not written" if self.out is None else str(self.out)
-        o = self.options
-        twice = f", {self.replicates:,} of them replicates" if self.replicates else ""
+        options = self.options
+        replicates = f", {self.replicates:,} of them replicates" if self.replicates else ""
         share = self.extrapolated / self.records
         extrapolated = count_text(self.extrapolated, "record")
         chosen = (
             f"  {count_text(self.chosen, 'SEB')} chosen of {self.records:,} with a param record "
-            f"({percent_text(self.chosen / self.records)}){twice}; method {o.method}, seed {o.seed}"
+            f"({percent_text(self.chosen / self.records)}){replicates}; method {options.method}, "
+            f"seed {options.seed}"
         )
         lines = [
             f"{printable(str(self.logs.folder))} → {printable(out)}",
@@ -185,16 +191,16 @@ class SampleReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        once, size = self.chosen - self.replicates, list[str]()
-        chosen = count_text(once, "SEB is chosen", "SEBs are chosen")
+        first_time, size = self.chosen - self.replicates, list[str]()
+        chosen = count_text(first_time, "SEB is chosen", "SEBs are chosen")
         requested = round(self.options.fraction * self.records)
-        if once > requested:
+        if first_time > requested:
             size.append(
                 f"{chosen}, more than the {requested:,} of {spelled('fraction')}: "
                 f"{spelled('floor', self.options.floor)} asks for so many of each event and "
                 "category, if there are as many"
             )
-        if once < requested:
+        if first_time < requested:
             size.append(
                 f"{chosen}, fewer than the {requested:,} of {spelled('fraction')}: all other SEBs "
                 "have parameters that are chosen or timed already"
@@ -207,13 +213,13 @@ class SampleReport(Readable):
             if share > LARGE_SHARE:
                 points = count_text(choice.measured_points, "point")
                 fit = f"{choice.coefficients} coefficients or more"
-                say = f", or say with {spelled('formulas')} what its time depends on"
+                advice = f", or say with {spelled('formulas')} what its time depends on"
                 if choice.stratum.terms:
-                    fit, say = count_text(choice.coefficients, "coefficient"), ""
+                    fit, advice = count_text(choice.coefficients, "coefficient"), ""
                 yield (
                     f"{label}: {percent_text(share, 1)} of its SEBs would be extrapolated "
                     f"from the {points} measured, for a fit with {fit}; choose a larger "
-                    f"{spelled('fraction')} or {spelled('floor')}{say}"
+                    f"{spelled('fraction')} or {spelled('floor')}{advice}"
                 )
 
     def _spread_warnings(self) -> Iterator[str]:
@@ -262,12 +268,12 @@ def sample(options: SampleCommand) -> SampleReport:
     """
     source, out = options.logs, options.output
     folder = list_params(options.params or source.folder)
-    formulas, read = Formulas(), Timings(())
+    formulas, timings = Formulas(), Timings(())
     if options.formulas is not None:
         text = read_model_text(options.formulas)
         formulas = parse_formulas(text.text, text.name)
     if is_given(options.timings):
-        read = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
+        timings = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
     elif options.clock_hz is not None:
         raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")
     run = read_run(source, folder, strict=options.strict)
@@ -277,11 +283,11 @@ def sample(options: SampleCommand) -> SampleReport:
             f"{source.folder}: none of its SEBs has a param record{where}: without brackets in the "
             "program there is nothing to choose from"
         )
-    spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, read)}
+    spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     param_names = read_param_names(options.param_names)
-    names = param_names or ParamNames(read.names if read else {})
-    strata = _strata_of(run, read, spreads, formulas, names, options.replicates)
-    of_run = {(stratum.event, stratum.parameters) for stratum in strata}
+    names = param_names or ParamNames(timings.names if timings else {})
+    strata = _strata_of(run, timings, spreads, formulas, names, options.replicates)
+    run_keys = {(stratum.event, stratum.parameters) for stratum in strata}
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
     report = SampleReport(
         logs=source,
@@ -289,8 +295,8 @@ def sample(options: SampleCommand) -> SampleReport:
         options=options,
         records=len(run),
         strata=choices,
-        spreads=tuple(spreads[key] for key in spreads if key in of_run),
-        remarks=(*run.warnings, *_remarks(read, of_run, formulas, param_names)),
+        spreads=tuple(spreads[key] for key in spreads if key in run_keys),
+        remarks=(*run.warnings, *_remarks(timings, run_keys, formulas, param_names)),
         run=run,
     )
     if out is not None:
@@ -300,7 +306,7 @@ def sample(options: SampleCommand) -> SampleReport:
 
 def _strata_of(
     run: Params,
-    read: Timings,
+    timings: Timings,
     spreads: Mapping[EventKey, ReplicateSpread],
     formulas: Formulas,
     param_names: ParamNames,
@@ -311,52 +317,53 @@ def _strata_of(
     Points are measured `replicates` times, or more often if the spread calls for it. Raise
     `ModelError` for a formula that divides an event into too many categories.
     """
-    timed = {samples.key: samples.params for samples in read}
-    kinds, kind = run.kinds()
-    groups = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
+    params_by_key = {samples.key: samples.params for samples in timings}
+    keys, key = run.event_keys()
+    groups = np.split(np.argsort(key, kind="stable"), np.cumsum(np.bincount(key))[:-1])
     strata: list[Stratum] = []
-    for (event, parameters), rows in zip(kinds, groups, strict=True):
+    for (event, parameters), rows in zip(keys, groups, strict=True):
         formula = formulas.for_event(event, parameters)
-        known = timed.get((event, parameters), np.zeros((0, parameters)))
+        timed_params = params_by_key.get((event, parameters), np.zeros((0, parameters)))
         params, spread = run.params_of(rows, parameters), spreads.get((event, parameters))
         names = (formula and formula.names) or param_names.for_event(event, parameters)
         times = max(replicates, spread.replicates if spread is not None else 1)
-        for category, members, same in _categories(event, formula, params, known):
+        for category, members, timed_members in _categories(event, formula, params, timed_params):
             terms = () if formula is None else formula.terms
             label = f"{parameters} {'' if category is None else repr(category)} {event}"
-            lines, records = (params[members], known[same]), rows[members]
+            lines, records = (params[members], timed_params[timed_members]), rows[members]
             strata.append(Stratum(event, *lines, terms, times, category, records, label, names))
     return tuple(strata)
 
 
 def _categories(
-    event: str, formula: EventFormula | None, params: Floats, timed: Floats
+    event: str, formula: EventFormula | None, params: Floats, timed_params: Floats
 ) -> Iterator[tuple[float | None, Ints, Flags]]:
-    """Yield each category of an event with the rows of `params` and `timed` that belong to it."""
+    """Yield each category of an event with its rows of `params` and of `timed_params`."""
     if formula is None or formula.category is None:
-        yield None, np.arange(len(params)), np.ones(len(timed), dtype=np.bool_)
+        yield None, np.arange(len(params)), np.ones(len(timed_params), dtype=np.bool_)
         return
-    of_rows, of_timed = formula.category.evaluate(params), formula.category.evaluate(timed)
-    values, category_index = np.unique(of_rows, return_inverse=True)
+    row_values, timed_values = map(formula.category.evaluate, (params, timed_params))
+    values, value_of_row = np.unique(row_values, return_inverse=True)
     if len(values) > MOST_CATEGORIES:
         raise ModelError(
             f"{formula.where}: the category splits the event {event!r} "
             f"into {len(values)} classes; at most {MOST_CATEGORIES}"
         )
-    order = np.argsort(category_index, kind="stable")
-    counts = np.bincount(category_index, minlength=len(values))
+    order = np.argsort(value_of_row, kind="stable")
+    counts = np.bincount(value_of_row, minlength=len(values))
     for value, members in zip(values, np.split(order, np.cumsum(counts)[:-1]), strict=True):
-        yield float(value), members, np.isnan(of_timed) if np.isnan(value) else of_timed == value
+        timed_members = np.isnan(timed_values) if np.isnan(value) else timed_values == value
+        yield float(value), members, timed_members
 
 
 def _remarks(
-    read: Timings, keys: Collection[EventKey], *files: Formulas | ParamNames | None
+    timings: Timings, keys: Collection[EventKey], *files: Formulas | ParamNames | None
 ) -> Sequence[str]:
     """Return the warnings of timings, and of formulas or names, given the events of the run."""
     remarks = [
         warning for entries in files if entries is not None for warning in entries.unused(keys)
     ]
-    remarks += read.warnings
-    if others := [event_label(*samples.key) for samples in read if samples.key not in keys]:
+    remarks += timings.warnings
+    if others := [event_label(*samples.key) for samples in timings if samples.key not in keys]:
         remarks.append(f"timed, but not in the run: {some_text(others, 5)}")
     return remarks

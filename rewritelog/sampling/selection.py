@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Keys, draw_numbers, spans
+from rewritelog.arrays import Floats, Ints, Keys, random_keys, spans
 from rewritelog.commands.fits import SampleMethod
 from rewritelog.core import DistinctPoints, is_among
 from rewritelog.models.expressions import Expression
@@ -192,7 +192,7 @@ class _StratumChoice:
         """Which points are not timed already."""
         self.coordinates = Coordinates(self.spanned, points.counts)
         label = stratum.label or stratum.event
-        self.numbers = draw_numbers(label, len(stratum.params), plan.seed)
+        self.numbers = random_keys(label, len(stratum.params), plan.seed)
         """Random numbers of the rows; among equivalent rows the one with the smallest is taken."""
         self.order, self.starts = points.in_order(self.numbers)
         """The rows sorted by point and number, and where each point begins in them."""
@@ -236,9 +236,9 @@ class _StratumChoice:
         else:
             chosen = self._points(number, terms, pool, smallest)
             rows = self._rows_of(chosen, number)
-        again, twice = self._again(chosen)
-        with_again = np.union1d(rows, again)
-        chosen = np.unique(points.point_of_row[with_again])
+        replicate_rows, replicated_points = self._replicates(chosen)
+        with_replicates = np.union1d(rows, replicate_rows)
+        chosen = np.unique(points.point_of_row[with_replicates])
         measured = np.concatenate([self.spanned[chosen], self.timed])
         lowest, highest = measured.min(axis=0), measured.max(axis=0)
         outside = ((self.spanned < lowest) | (self.spanned > highest)).any(axis=1)
@@ -246,9 +246,9 @@ class _StratumChoice:
         beyond = leverages(terms, measured, self.spanned) > _ROUNDING * most
         return Choice(
             stratum=self.stratum,
-            rows=with_again,
-            replicates=len(with_again) - len(rows),
-            replicated_points=twice,
+            rows=with_replicates,
+            replicates=len(with_replicates) - len(rows),
+            replicated_points=replicated_points,
             points=len(points),
             measured_points=len(DistinctPoints.of_rows(measured)),
             coefficients=self.coefficients,
@@ -284,7 +284,7 @@ class _StratumChoice:
         in_turn = np.lexsort((self.numbers[self.order[places]], rank))
         return self.order[places[in_turn[:number]]]
 
-    def _again(self, chosen: Ints) -> tuple[Ints, int]:
+    def _replicates(self, chosen: Ints) -> tuple[Ints, int]:
         """Return up to `replicates` rows of each point to measure again, and the number of points.
 
         These are the first chosen points with several rows, or else the point with the most rows.

@@ -60,11 +60,11 @@ class Params(ParamRecords):
         >>> X.shape
         (56, 2)
         """
-        kinds, kind = self.kinds()
-        numbers = {key: number for number, key in enumerate(kinds)}
+        keys, key_of_record = self.event_keys()
+        numbers = {key: number for number, key in enumerate(keys)}
         number = entry_of(numbers, event, parameters, "record of")
-        rows = np.flatnonzero(kind == number)
-        return self.pe[rows], self.seb[rows], self.params_of(rows, kinds[number][1])
+        rows = np.flatnonzero(key_of_record == number)
+        return self.pe[rows], self.seb[rows], self.params_of(rows, keys[number][1])
 
     def to_frame(self, rows: Ints | None = None) -> Any:
         """Return a DataFrame with the columns `pe`, `seb`, `event`, `p1`, `p2`, ….
@@ -152,9 +152,9 @@ def read_folder(
         pes_read = min(len(parts) * PES_AT_A_TIME, len(named))
         report_progress("reading params, PE", pes_read, len(named))
     warnings = []
-    if faulty := sum(note.faulty for note in notes):
-        shown = [fault for note in notes for fault in note.faults][:FAULTS_SHOWN]
-        lines = count_text(faulty, "malformed param line")
+    if malformed := sum(note.malformed for note in notes):
+        shown = [fault for note in notes for fault in note.malformed_examples][:FAULTS_SHOWN]
+        lines = count_text(malformed, "malformed param line")
         warnings.append(f"{lines} left out: {'; '.join(shown)}")
     if differs := sum(note.seqno_differs for note in notes):
         example = next(text for note in notes for text in note.seqno_examples)
@@ -179,10 +179,10 @@ def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> Para
             f"{source.path(int(all_records.pe[first]))}, SEB {all_records.seb[first]}; the params "
             "may belong to other logs"
         )
-    if strange := sorted(source.pes.difference(logs.pes)):
+    if unknown_pes := sorted(source.pes.difference(logs.pes)):
         warnings.append(
-            f"left out: {count_text(len(strange), 'param file')} of PEs that the log does not "
-            f"have, such as {source.path(strange[0])}"
+            f"left out: {count_text(len(unknown_pes), 'param file')} of PEs that the log does not "
+            f"have, such as {source.path(unknown_pes[0])}"
         )
     columns = ("event", "piece", "seb", "param_start", "param_count")
     of_known: dict[str, Any] = {name: getattr(all_records, name)[known] for name in columns}

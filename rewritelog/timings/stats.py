@@ -85,8 +85,8 @@ class KindStats:
             "relative_spread": None if spread is None else spread.relative,
             "repeated_points": 0 if spread is None else spread.points,
         }
-        told: dict[str, Any] = json_of(row)
-        return told
+        row_json: dict[str, Any] = json_of(row)
+        return row_json
 
     def text_lines(self, param_names: ParamNames) -> Iterator[str]:
         """Yield the statistics as lines of text."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, draw_numbers
+from rewritelog.arrays import Floats, Ints, random_keys
 from rewritelog.viewing.page import Section
 
 COLOURS = (
@@ -143,7 +143,7 @@ def some_rows(label: str, count: int, most: int) -> Ints:
     """Return at most `most` of `count` rows, in ascending order, sampled by `label` and `SEED`."""
     if count <= most:
         return np.arange(count)
-    return np.sort(np.argsort(draw_numbers(label, count, SEED), kind="stable")[:most])
+    return np.sort(np.argsort(random_keys(label, count, SEED), kind="stable")[:most])
 
 
 @dataclass(frozen=True)

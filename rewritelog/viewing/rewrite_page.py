@@ -19,7 +19,7 @@ from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import Events, Unit, UnitWriter
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.report import RewriteReport, Task
-from rewritelog.rewriting.statistics import DurationSum, EventSums, left_of
+from rewritelog.rewriting.statistics import DurationSum, EventSums, remainder_s
 from rewritelog.rewriting.traces import TraceTask
 from rewritelog.running.engines import limited_to, map_blocks
 from rewritelog.text import (
@@ -133,7 +133,7 @@ def _determined(report: RewriteReport) -> tuple[Floats, Floats]:
         (DurationSum.OLD, (float(total.exact_old_s), dilated.old_s, untouched.old_s)),
         (DurationSum.NEW, (float(total.exact_new_s), dilated.new_s, untouched.new_s)),
     ):
-        sides.append(np.array([left_of(report.statistics.seconds(which), parts), *parts]))
+        sides.append(np.array([remainder_s(report.statistics.seconds(which), parts), *parts]))
         if report.options.dilations == NO_DILATION:
             sides[-1][2:] = 0.0, sides[-1][2:].sum()
     return sides[0], sides[1]

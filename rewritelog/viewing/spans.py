@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys, times_before
+from rewritelog.arrays import Flags, Floats, Ints, Table, occurrences_before, pair_keys
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
@@ -205,7 +205,7 @@ def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock],
         messages.append(message_rows(block)[inside])
         shown.append(inside)
         keys.append(pair_keys(pe, block.messages["msg_id"]))
-    first: Flags = times_before(np.concatenate(keys)) == 0
+    first: Flags = occurrences_before(np.concatenate(keys)) == 0
     return np.concatenate(messages)[first[np.concatenate(shown)]]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from rewritelog.arrays import Floats, draw_numbers
+from rewritelog.arrays import Floats, random_keys
 from rewritelog.core import DistinctPoints, is_among
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
 from rewritelog.sampling.selection import allocate
@@ -32,7 +32,7 @@ def covered(rows: ArrayLike, count: int, taken: Sequence[int] = (), counts: Any 
     mask = np.zeros(len(params), dtype=np.bool_)
     mask[list(taken)] = True
     counts = np.ones(len(params), dtype=np.int64) if counts is None else np.array(counts)
-    return cover(params, counts, mask, count, draw_numbers("", len(params), 1)).tolist()
+    return cover(params, counts, mask, count, random_keys("", len(params), 1)).tolist()
 
 
 def column(*values: float) -> Any:

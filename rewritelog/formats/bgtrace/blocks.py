@@ -71,7 +71,7 @@ class Pieces(NamedTuple):
     """Index of the first SEB in its timeline."""
 
     @property
-    def begins(self) -> Ints:
+    def first_rows(self) -> Ints:
         """The first SEB of each piece, counted over all pieces."""
         return np.asarray(np.cumsum(self.counts) - self.counts)
 
@@ -79,7 +79,7 @@ class Pieces(NamedTuple):
         """Return rows, counted over all pieces, of SEBs by index in timelines; −1 if not there."""
         inside = index - self.firsts[piece]
         known = (inside >= 0) & (inside < self.counts[piece])
-        return np.where(known, self.begins[piece] + inside, -1)
+        return np.where(known, self.first_rows[piece] + inside, -1)
 
 
 def walk(buffer: Bytes, pieces: Pieces, lay: Layout) -> tuple[Pieces, Table, Ints]:
@@ -113,7 +113,7 @@ class LoadedBlock:
     """Whether the timeline has to end where the piece ends."""
 
     @property
-    def begin(self) -> tuple[int, int]:
+    def position(self) -> tuple[int, int]:
         """The index of the file and the offset in it, by which blocks are sorted."""
         return self.block.file, self.block.offset
 
@@ -188,14 +188,14 @@ def plan_in_turn(files: Iterable[TimelineFile], block_bytes: int = BLOCK_BYTES) 
             yield block
 
 
-_of_thread = threading.local()
+_thread_local = threading.local()
 
 
 def thread_buffers() -> tuple[Buffer, Buffer]:
     """Return this thread's memory for a block, and for one to compare it with."""
-    if not hasattr(_of_thread, "buffers"):
-        _of_thread.buffers = Buffer(), Buffer()
-    buffers: tuple[Buffer, Buffer] = _of_thread.buffers
+    if not hasattr(_thread_local, "buffers"):
+        _thread_local.buffers = Buffer(), Buffer()
+    buffers: tuple[Buffer, Buffer] = _thread_local.buffers
     return buffers
 
 
@@ -326,19 +326,19 @@ class LongTimeline:
             self._source.read_into(window, self._at)
             self._part = self._walked(window, self.left)
             part, fault = self._part
-            seen, code = int(part.pieces.counts[0]), int(fault[core.FAULT_CODE])
+            sebs_in_window, code = int(part.pieces.counts[0]), int(fault[core.FAULT_CODE])
             is_fault = code not in (core.OK, core.BYTES_LEFT_OVER)
             truncated = is_fault and FAULTS[code].truncated and self._at + size < self._block.end
             if is_fault and not truncated:
-                self._stop(fault_error(fault, part), seen)
-            elif truncated and seen == 0:
+                self._stop(fault_error(fault, part), sebs_in_window)
+            elif truncated and sebs_in_window == 0:
                 if self._part_bytes < MOST_SEB_BYTES:
                     self._part_bytes *= 2
                     continue
                 problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the maximum"
                 location = self._location(self._at + self._skip, self._seb)
                 self._stop(DamagedLogError(location, problem, "count"), 0)
-            return seen
+            return sebs_in_window
 
     def take(self, sebs: int) -> LoadedBlock:
         """Return the first `sebs` SEBs of the window as a part, and advance past them."""

@@ -34,7 +34,7 @@ SMALL_BYTES = 1 << 20
 SPAN_BYTES = 1 << 20
 """Larger param files are read in spans of about this size."""
 
-_TOGETHER_BYTES = 16 << 20
+_MOST_SMALL_BYTES = 16 << 20
 """Small files are scanned together up to this total size."""
 
 MOST_RECORD_BYTES = 256 << 20
@@ -48,8 +48,8 @@ _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 class ParamNotes:
     """Irregularities in the param files of a block, for warnings."""
 
-    faulty: int = 0
-    faults: list[str] = field(default_factory=list)
+    malformed: int = 0
+    malformed_examples: list[str] = field(default_factory=list)
     seqno_differs: int = 0
     seqno_examples: list[str] = field(default_factory=list)
 
@@ -137,7 +137,7 @@ def read_records(
     for scanned in _scan_files(source, pes, sebs, on_unreadable):
         if sebs[0] == 0:  # only once for a timeline that is read in parts
             _note_malformed(scanned, notes, strict=strict)
-        parts.append(_wanted_records(scanned, sebs, notes, columns))
+        parts.append(_records_in_range(scanned, sebs, notes, columns))
         kept_bytes += parts[-1].size_bytes
         if kept_bytes > MOST_RECORD_BYTES:
             raise TimingError(
@@ -182,7 +182,7 @@ def _scan_files(
     small: list[tuple[int, Path, NDArray[np.uint8]]] = []
     small_bytes = 0
 
-    def together() -> Iterator[_Scanned]:
+    def small_files() -> Iterator[_Scanned]:
         if small:
             pieces, paths, texts = zip(*small, strict=True)
             joined = np.concatenate([part for text in texts for part in (text, _NEWLINE)])
@@ -208,10 +208,10 @@ def _scan_files(
             continue
         small.append((piece, path, text))
         small_bytes += len(text)
-        if small_bytes >= _TOGETHER_BYTES:
-            yield from together()
+        if small_bytes >= _MOST_SMALL_BYTES:
+            yield from small_files()
             small_bytes = 0
-    yield from together()
+    yield from small_files()
 
 
 @dataclass(frozen=True)
@@ -225,13 +225,13 @@ class _Span:
     highest: int
 
 
-_local = threading.local()
+_thread_local = threading.local()
 """The spans of the last large file of each worker, which processes its timeline part by part."""
 
 
 def _scan_large(path: Path, sebs: SebRange, *, is_packed: bool) -> Iterator[tuple[int, LineTable]]:
     """Scan a large or packed file; for a later part of its timeline, only spans with SEBs of it."""
-    known: dict[Path, list[_Span]] = getattr(_local, "spans", {})
+    known: dict[Path, list[_Span]] = getattr(_thread_local, "spans", {})
     first, end = sebs
     if first > 0 and path in known:
         with InputFile(path) as file:
@@ -250,7 +250,7 @@ def _scan_large(path: Path, sebs: SebRange, *, is_packed: bool) -> Iterator[tupl
             yield before, table
     except TraceFileError as error:
         raise TimingError(str(error)) from error
-    _local.spans = {} if is_packed else {path: spans}
+    _thread_local.spans = {} if is_packed else {path: spans}
 
 
 def _sebs_of_lines(table: LineTable) -> Ints:
@@ -261,17 +261,17 @@ def _sebs_of_lines(table: LineTable) -> Ints:
 def _note_malformed(scanned: _Scanned, notes: ParamNotes, *, strict: bool) -> None:
     """Note malformed lines and lines without a SEB."""
     table = scanned.table
-    notes.faulty += table.fault_count
-    for fault in table.faults[: FAULTS_SHOWN - len(notes.faults)]:
+    notes.malformed += table.fault_count
+    for fault in table.faults[: FAULTS_SHOWN - len(notes.malformed_examples)]:
         path, line = scanned.where(fault.offset_bytes, fault.line)
-        notes.faults.append(fault_text(path, line, fault.problem, fault.text))
+        notes.malformed_examples.append(fault_text(path, line, fault.problem, fault.text))
     unplaced = np.flatnonzero((table.seb < 0) & (table.seqno < 0))
-    notes.faulty += len(unplaced)
-    for row in unplaced[: FAULTS_SHOWN - len(notes.faults)]:
+    notes.malformed += len(unplaced)
+    for row in unplaced[: FAULTS_SHOWN - len(notes.malformed_examples)]:
         path, line = scanned.where(int(table.offset[row]), int(table.line[row]))
-        notes.faults.append(f"{path}:{line}: a timing line, without a SEB number")
-    if strict and notes.faults:
-        raise TimingError(notes.faults[0])
+        notes.malformed_examples.append(f"{path}:{line}: a timing line, without a SEB number")
+    if strict and notes.malformed_examples:
+        raise TimingError(notes.malformed_examples[0])
 
 
 def _records_of_rows(
@@ -291,7 +291,7 @@ def _records_of_rows(
     return ParamRecords(tuple(table.events), event, piece[rows], seb[rows], begins, counts, numbers)
 
 
-def _wanted_records(
+def _records_in_range(
     scanned: _Scanned, sebs: SebRange, notes: ParamNotes, columns: Columns
 ) -> ParamRecords:
     table = scanned.table

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Bytes, Floats, Ints, Table, spans, times_before
+from rewritelog.arrays import Bytes, Floats, Ints, Table, occurrences_before, spans
 from rewritelog.core import NumberedTexts, core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
@@ -95,11 +95,11 @@ class Records:
         core.gather(self.buffer, self.at, behind, length, 1, False, raw.reshape(-1))
         return raw
 
-    def put(self, name: str, values: Table, which: Ints | None = None) -> None:
+    def put(self, name: str, values: Table, rows: Ints | None = None) -> None:
         """Write a field of all records, or of those whose indices are given, into the buffer."""
         kind, field, width, number, swap = _place(self.dtype, name)
         column = np.ascontiguousarray(values, dtype=kind.base)
-        at = self.at if which is None else self.at[which]
+        at = self.at if rows is None else self.at[rows]
         if column.shape != (len(at), *kind.shape):
             raise ValueError(f"{name}: {column.shape} values for {len(at)} records")
         core.scatter(self.buffer, at, field, width, number, swap, column.view(np.uint8).reshape(-1))
@@ -149,7 +149,7 @@ class Brackets:
     @property
     def number(self) -> Ints:
         """The index of each bracket in its SEB."""
-        return times_before(self.seb)
+        return occurrences_before(self.seb)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ static void fill(param_record *records, int64_t sebs)
     static const double given[RECORDS] = {1e-6, NAN, 0.5, 1.7e308};
     static const int64_t seb[RECORDS] = {0, 1, 1, 2};
     for (int k = 0; k < RECORDS; k++)
-        records[k] = (param_record){.seb = seb[k] < sebs ? seb[k] : -1, .given_s = given[k]};
+        records[k] = (param_record){.seb = seb[k] < sebs ? seb[k] : -1, .predicted_s = given[k]};
 }
 
 /* Return how many SEBs the pieces say that they have, -1 if they have no room for them. */
