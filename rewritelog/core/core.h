@@ -197,16 +197,16 @@ enum { MOST_TERMS = 16 };
 /* Select at most `most` columns, those whose sum explains weighted times best; return how many, and
    fill `places` (most) with their indices.
 
-   The columns have length 1: `products` is their Gram matrix, `along` has their inner products with
-   the times, `square` is the times' squared length. As long as BIC falls, the column that lowers
+   The columns have length 1: `gram` is their Gram matrix, `xty` has their inner products with
+   the times, `yty` is the times' squared length. As long as BIC falls, the column that lowers
    chi2 most is taken, and those that it makes superfluous are removed (Efroymson's stepwise
    regression, 1960). One search starts from the column `constant`, unless that is -1, and one from
    nothing; the result is that of the lower BIC.
    Then columns, the fastest-growing first, are exchanged for ones that grow less and explain about
    as much: each for that of the first `candidates` columns that grows less and has the least n
    log(chi2/n) + price * growth. `rows` (most + 2, columns) is work space. */
-CORE int64_t select_columns(const double *products, const double *along, int64_t along_len,
-                            double square, int64_t samples, bool non_negative, int64_t constant,
+CORE int64_t select_columns(const double *gram, const double *xty, int64_t xty_len,
+                            double yty, int64_t samples, bool non_negative, int64_t constant,
                             int64_t most, const double *growth, int64_t candidates, double price,
                             double *rows, int64_t *places);
 

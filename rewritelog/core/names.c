@@ -37,7 +37,7 @@ int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, cons
                      bool are_names, uint64_t key, int32_t *slots, int64_t slots_len,
                      int64_t *first, int64_t *numbers)
 {
-    int64_t known = 0;
+    int64_t distinct = 0;
     for (int64_t k = 0; k < at_len; k++) {
         const uint8_t *text = buf + at[k];
         int64_t length = length_of(text, bytes[k], are_names);
@@ -49,12 +49,12 @@ int64_t number_texts(const uint8_t *buf, const int64_t *at, int64_t at_len, cons
                 break;
         }
         if (!slots[slot]) {
-            first[known++] = k;
-            slots[slot] = (int32_t)known;
+            first[distinct++] = k;
+            slots[slot] = (int32_t)distinct;
         }
         numbers[k] = slots[slot] - 1;
     }
-    return known;
+    return distinct;
 }
 
 void find_texts(const uint8_t *known, int64_t bytes, const uint8_t *texts, uint64_t key,

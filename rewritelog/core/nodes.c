@@ -10,8 +10,9 @@ enum {
     MOST_VARINT_BYTES = 10, MOST_GROUPS = 100 /* within each other, as in protobuf */
 };
 
-/* What a field may hold: with SEVERAL added, packed numbers too; IS + k is a message of kind k. */
-enum { ANYTHING, VARINT, FIXED64, FIXED32, TEXT, SEVERAL = 8, IS = 16 };
+/* What a field may hold: with REPEATED added, packed numbers too; EMBEDDED + k is a message of kind
+   k. */
+enum { ANYTHING, VARINT, FIXED64, FIXED32, TEXT, REPEATED = 8, EMBEDDED = 16 };
 enum { METADATA, NODE, TENSORS, ATTRIBUTE, VARINTS, FIXED64S, FIXED32S, TEXTS, MESSAGE_KINDS };
 
 /* The numbers of fields. An attribute's value has an odd number, a list of such values the next. */
@@ -25,25 +26,27 @@ enum {
 
 /* The fields of each message of a Chakra trace, schema 1.0; unknown fields hold anything. */
 static const uint8_t SCHEMA[MESSAGE_KINDS][FIELDS] = {
-    [METADATA] = {[1] = TEXT, [2] = IS + ATTRIBUTE},
+    [METADATA] = {[1] = TEXT, [2] = EMBEDDED + ATTRIBUTE},
     [NODE] = {
-        [ID] = VARINT, [NAME] = TEXT, [TYPE] = VARINT, [CTRL_DEPS] = VARINT + SEVERAL,
-        [DATA_DEPS] = VARINT + SEVERAL, [START] = VARINT, [DURATION] = VARINT,
-        [INPUTS] = IS + TENSORS, [OUTPUTS] = IS + TENSORS, [ATTRIBUTES] = IS + ATTRIBUTE,
+        [ID] = VARINT, [NAME] = TEXT, [TYPE] = VARINT, [CTRL_DEPS] = VARINT + REPEATED,
+        [DATA_DEPS] = VARINT + REPEATED, [START] = VARINT, [DURATION] = VARINT,
+        [INPUTS] = EMBEDDED + TENSORS, [OUTPUTS] = EMBEDDED + TENSORS,
+        [ATTRIBUTES] = EMBEDDED + ATTRIBUTE,
     },
     [TENSORS] = {[1] = TEXT, [SHAPES] = TEXT, [3] = TEXT},
     [ATTRIBUTE] = {
-        [ATTRIBUTE_NAME] = TEXT, [2] = TEXT, [DOUBLE] = FIXED64, IS + FIXED64S,
-        [FLOAT] = FIXED32, IS + FIXED32S, [INT32] = VARINT, IS + VARINTS, [INT64] = VARINT, IS + VARINTS,
-        [UINT32] = VARINT, IS + VARINTS, [UINT64] = VARINT, IS + VARINTS, [SINT32] = VARINT, IS + VARINTS,
-        [SINT64] = VARINT, IS + VARINTS, [UFIXED32] = FIXED32, IS + FIXED32S,
-        [UFIXED64] = FIXED64, IS + FIXED64S, [SFIXED32] = FIXED32, IS + FIXED32S,
-        [SFIXED64] = FIXED64, IS + FIXED64S, [BOOL] = VARINT, IS + VARINTS, [STRING] = TEXT, IS + TEXTS,
-        [BYTES] = TEXT, IS + TEXTS,
+        [ATTRIBUTE_NAME] = TEXT, [2] = TEXT, [DOUBLE] = FIXED64, EMBEDDED + FIXED64S,
+        [FLOAT] = FIXED32, EMBEDDED + FIXED32S, [INT32] = VARINT, EMBEDDED + VARINTS,
+        [INT64] = VARINT, EMBEDDED + VARINTS, [UINT32] = VARINT, EMBEDDED + VARINTS,
+        [UINT64] = VARINT, EMBEDDED + VARINTS, [SINT32] = VARINT, EMBEDDED + VARINTS,
+        [SINT64] = VARINT, EMBEDDED + VARINTS, [UFIXED32] = FIXED32, EMBEDDED + FIXED32S,
+        [UFIXED64] = FIXED64, EMBEDDED + FIXED64S, [SFIXED32] = FIXED32, EMBEDDED + FIXED32S,
+        [SFIXED64] = FIXED64, EMBEDDED + FIXED64S, [BOOL] = VARINT, EMBEDDED + VARINTS,
+        [STRING] = TEXT, EMBEDDED + TEXTS, [BYTES] = TEXT, EMBEDDED + TEXTS,
     },
-    [VARINTS] = {[1] = VARINT + SEVERAL},
-    [FIXED64S] = {[1] = FIXED64 + SEVERAL},
-    [FIXED32S] = {[1] = FIXED32 + SEVERAL},
+    [VARINTS] = {[1] = VARINT + REPEATED},
+    [FIXED64S] = {[1] = FIXED64 + REPEATED},
+    [FIXED32S] = {[1] = FIXED32 + REPEATED},
     [TEXTS] = {[1] = TEXT},
 };
 
@@ -78,8 +81,8 @@ static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, u
 
 /* Read the tag at `at` and skip the field's value (a tag that begins or ends a group has none);
    return the offset after it, or -1. */
-static inline int64_t read_one(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
-                               int64_t *fault)
+static inline int64_t read_tag_and_value(const uint8_t *buf, int64_t at, int64_t end,
+                                         wire_field *field, int64_t *fault)
 {
     uint64_t tag;
     *field = (wire_field){.at = at};
@@ -125,7 +128,7 @@ static int64_t skip_group(const uint8_t *buf, int64_t end, const wire_field *fir
             return field.end;
         if (field.end == end)
             return set_fault(fault, FIELD_CUT, first->at, first->number);
-        if (read_one(buf, field.end, end, &field, fault) < 0)
+        if (read_tag_and_value(buf, field.end, end, &field, fault) < 0)
             return -1;
     }
 }
@@ -134,7 +137,7 @@ static int64_t skip_group(const uint8_t *buf, int64_t end, const wire_field *fir
 static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
                                  int64_t *fault)
 {
-    int64_t next = read_one(buf, at, end, field, fault);
+    int64_t next = read_tag_and_value(buf, at, end, field, fault);
     if (next < 0 || (field->wire != WIRE_GROUP && field->wire != WIRE_GROUP_END))
         return next;
     return field->end = skip_group(buf, end, field, fault);
@@ -154,13 +157,13 @@ static int64_t check_value(const uint8_t *buf, const wire_field *field, int kind
 {
     static const int WIRES[] = {[VARINT] = WIRE_VARINT, [FIXED64] = WIRE_FIXED64,
                                 [FIXED32] = WIRE_FIXED32, [TEXT] = WIRE_BYTES};
-    int each = kind % SEVERAL;
-    if (kind == ANYTHING || (kind < IS && field->wire == WIRES[each]))
+    int each = kind % REPEATED;
+    if (kind == ANYTHING || (kind < EMBEDDED && field->wire == WIRES[each]))
         return field->end;
-    if (kind < SEVERAL || field->wire != WIRE_BYTES)
+    if (kind < REPEATED || field->wire != WIRE_BYTES)
         return set_fault(fault, FIELD_TYPE, field->at, field->number);
-    if (kind >= IS)
-        return check_message(buf, field->content, field->end, kind - IS, NULL, fault);
+    if (kind >= EMBEDDED)
+        return check_message(buf, field->content, field->end, kind - EMBEDDED, NULL, fault);
     if (each == VARINT) {
         uint64_t value;
         int64_t at = field->content;
@@ -184,7 +187,7 @@ static inline int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, i
 }
 
 /* Copy what a `trace_node` holds of a field. */
-static void keep(const uint8_t *buf, const wire_field *field, trace_node *node)
+static void store_field(const uint8_t *buf, const wire_field *field, trace_node *node)
 {
     switch (field->number) {
     case ID: node->id = field->bits; break;
@@ -223,7 +226,7 @@ static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int me
     while (at >= 0 && at < end) {
         at = check_field(buf, at, end, message, &field, fault);
         if (node && at >= 0)
-            keep(buf, &field, node);
+            store_field(buf, &field, node);
     }
     return at;
 }

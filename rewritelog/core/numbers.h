@@ -2,14 +2,14 @@
 #ifndef REWRITELOG_NUMBERS_H
 #define REWRITELOG_NUMBERS_H
 
-static inline double smaller(double one, double other)
+static inline double smaller(double a, double b)
 {
-    return other < one ? other : one;
+    return b < a ? b : a;
 }
 
-static inline double larger(double one, double other)
+static inline double larger(double a, double b)
 {
-    return other > one ? other : one;
+    return b > a ? b : a;
 }
 
 /* Add a value to a sum, a high and a low part, with Knuth's TwoSum (The Art of Computer

@@ -83,10 +83,10 @@ void process_add_means(const float *rows, int64_t inputs, const float *code_squa
                        double *means, int64_t means_len)
 {
     for (int64_t first = 0; first < means_len; first += ROWS) {
-        int64_t some = means_len - first < ROWS ? means_len - first : ROWS;
+        int64_t block_rows = means_len - first < ROWS ? means_len - first : ROWS;
         float sums[ROWS][LANES] = {{0}};
         for (int64_t start = 0; start + LANES <= weights_len; start += LANES)
-            for (int64_t i = 0; i < some; i++) {
+            for (int64_t i = 0; i < block_rows; i++) {
                 float squares[LANES];
                 square_distances(rows + (first + i) * inputs, inputs, code_squares,
                                  points + start, weights_len, squares);
@@ -95,7 +95,7 @@ void process_add_means(const float *rows, int64_t inputs, const float *code_squa
                 else
                     add_matern_5_2(squares, weights + start, sums[i]);
             }
-        for (int64_t i = 0; i < some; i++)
+        for (int64_t i = 0; i < block_rows; i++)
             for (int64_t j = 0; j < LANES; j++)
                 means[first + i] += sums[i][j];
     }

@@ -33,80 +33,81 @@ typedef double triangle[TRIED][TRIED];
 
 /* What is fitted; `select_columns` in core.h says more. */
 typedef struct {
-    const double *products, *along;
+    const double *gram, *xty;
     int64_t columns, samples;
-    double square;
+    double yty;
     bool non_negative;
-} problem;
+} least_squares;
 
-static const double *products_of(const problem *of, int64_t column)
+static const double *gram_row(const least_squares *lsq, int64_t column)
 {
-    return of->products + column * of->columns;
+    return lsq->gram + column * lsq->columns;
 }
 
-/* Fill `root` with the Cholesky factor L of the Gram matrix of the columns at `places`. */
-static void cholesky(const problem *of, const int64_t *places, int64_t count, triangle root)
+/* Fill `factor` with the Cholesky factor L of the Gram matrix of the columns at `places`. */
+static void cholesky(const least_squares *lsq, const int64_t *places, int64_t count,
+                     triangle factor)
 {
     for (int64_t i = 0; i < count; i++) {
         for (int64_t j = 0; j <= i; j++) {
-            double total = products_of(of, places[i])[places[j]];
+            double total = gram_row(lsq, places[i])[places[j]];
             for (int64_t m = 0; m < j; m++)
-                total -= root[i][m] * root[j][m];
-            root[i][j] = i == j ? sqrt(larger(total, 1e-24)) : total / root[j][j];
+                total -= factor[i][m] * factor[j][m];
+            factor[i][j] = i == j ? sqrt(larger(total, 1e-24)) : total / factor[j][j];
         }
     }
 }
 
 /* Solve L x = b; `solution` holds b, and then x. */
-static void substitute(triangle root, int64_t count, double *solution)
+static void substitute(triangle factor, int64_t count, double *solution)
 {
     for (int64_t i = 0; i < count; i++) {
         double total = solution[i];
         for (int64_t m = 0; m < i; m++)
-            total -= root[i][m] * solution[m];
-        solution[i] = total / root[i][i];
+            total -= factor[i][m] * solution[m];
+        solution[i] = total / factor[i][i];
     }
 }
 
 /* Solve L Lt x = b; `solution` holds b, and then x. */
-static void substitute_both(triangle root, int64_t count, double *solution)
+static void substitute_both(triangle factor, int64_t count, double *solution)
 {
-    substitute(root, count, solution);
+    substitute(factor, count, solution);
     for (int64_t i = count - 1; i >= 0; i--) {
         double total = solution[i];
         for (int64_t m = i + 1; m < count; m++)
-            total -= root[m][i] * solution[m];
-        solution[i] = total / root[i][i];
+            total -= factor[m][i] * solution[m];
+        solution[i] = total / factor[i][i];
     }
 }
 
 /* Solve the normal equations of the columns at `places`; return whether no x is negative. */
-static bool solve(const problem *of, const int64_t *places, int64_t count, double *solution)
+static bool solve(const least_squares *lsq, const int64_t *places, int64_t count, double *solution)
 {
-    triangle root;
-    cholesky(of, places, count, root);
+    triangle factor;
+    cholesky(lsq, places, count, factor);
     for (int64_t i = 0; i < count; i++)
-        solution[i] = of->along[places[i]];
-    substitute_both(root, count, solution);
+        solution[i] = lsq->xty[places[i]];
+    substitute_both(factor, count, solution);
     bool positive = true;
     for (int64_t i = 0; i < count; i++)
         positive = positive && solution[i] >= 0;
     return positive;
 }
 
-/* Fill `size` with coefficients that are not negative: the least becomes 0, and the others are
+/* Fill `coefficients` with numbers that are not negative: the least becomes 0, and the others are
    solved anew, until none is below 0. */
-static void solve_non_negative(const problem *of, const int64_t *places, int64_t count,
-                               double *size)
+static void solve_non_negative(const least_squares *lsq, const int64_t *places, int64_t count,
+                               double *coefficients)
 {
     int64_t left[TRIED], at[TRIED], kept = count;
     double solution[TRIED];
     for (int64_t i = 0; i < count; i++) {
         left[i] = places[i];
         at[i] = i;
-        size[i] = 0;
+        coefficients[i] = 0;
     }
-    while (kept && !solve(of, left, kept, solution)) {
+    while (kept && !solve(lsq, left, kept, solution)) {
         int64_t least = 0;
         for (int64_t i = 1; i < kept; i++)
             if (solution[i] < solution[least])
@@ -116,7 +117,7 @@ static void solve_non_negative(const problem *of, const int64_t *places, int64_t
         memmove(at + least, at + least + 1, (size_t)(kept - least) * sizeof *at);
     }
     for (int64_t i = 0; i < kept; i++)
-        size[at[i]] = solution[i];
+        coefficients[at[i]] = solution[i];
 }
 
 /* k log n n/(n - k - 1), or more than any n log(chi2/n) with too few samples for the terms. */
@@ -128,41 +129,42 @@ double bic_penalty(int64_t terms, int64_t samples)
     return (double)terms * log((double)samples) * (double)samples / (double)room;
 }
 
-/* Fill `size` with the coefficients of the columns; return BIC with a small-sample correction.
+/* Fill in the `coefficients` of the columns; return BIC with a small-sample correction.
 
    It is n log(chi2/n) and the penalty, where chi2 = yty - 2 xtXty + xtGx. */
-static double fit(const problem *of, const int64_t *places, int64_t count, double *size)
+static double fit(const least_squares *lsq, const int64_t *places, int64_t count,
+                  double *coefficients)
 {
-    if (!solve(of, places, count, size) && of->non_negative)
-        solve_non_negative(of, places, count, size);
-    double samples = (double)of->samples;
-    if (of->samples - count - 1 <= 0)
-        return bic_penalty(count, of->samples);
-    double chi2 = of->square;
+    if (!solve(lsq, places, count, coefficients) && lsq->non_negative)
+        solve_non_negative(lsq, places, count, coefficients);
+    double samples = (double)lsq->samples;
+    if (lsq->samples - count - 1 <= 0)
+        return bic_penalty(count, lsq->samples);
+    double chi2 = lsq->yty;
     for (int64_t i = 0; i < count; i++) {
-        chi2 -= 2 * size[i] * of->along[places[i]];
+        chi2 -= 2 * coefficients[i] * lsq->xty[places[i]];
         for (int64_t j = 0; j < count; j++)
-            chi2 += size[i] * products_of(of, places[i])[places[j]] * size[j];
+            chi2 += coefficients[i] * gram_row(lsq, places[i])[places[j]] * coefficients[j];
     }
     double misfit = samples * log(larger(chi2 / samples, LEAST_CHI2));
-    return misfit + bic_penalty(count, of->samples);
+    return misfit + bic_penalty(count, lsq->samples);
 }
 
 /* Return which column, but for the last one, raises chi2 least when it is removed.
 
    Without column i, chi2 grows by the square of x_i, divided by element i, i of G's inverse. */
-static int64_t weakest(const problem *of, const int64_t *places, int64_t count,
-                       const double *size)
+static int64_t weakest(const least_squares *lsq, const int64_t *places, int64_t count,
+                       const double *coefficients)
 {
-    triangle root;
+    triangle factor;
     double unit[TRIED], least = INFINITY;
     int64_t cheapest = 0;
-    cholesky(of, places, count, root);
+    cholesky(lsq, places, count, factor);
     for (int64_t i = 0; i < count - 1; i++) {
         for (int64_t j = 0; j < count; j++)
             unit[j] = i == j;
-        substitute_both(root, count, unit);
-        double cost = size[i] * size[i] / unit[i];
+        substitute_both(factor, count, unit);
+        double cost = coefficients[i] * coefficients[i] / unit[i];
         if (cost < least * (1 - TIES)) {
             least = cost;
             cheapest = i;
@@ -179,28 +181,28 @@ static void without(const int64_t *places, int64_t count, int64_t left_out, int6
 }
 
 /* Remove from `places` the columns that the newest one, the last, has made superfluous. Return how
-   many are left, and set `criterion` to their BIC. */
-static int64_t prune(const problem *of, int64_t *places, int64_t count, double *criterion)
+   many are left, and set `bic` to their BIC. */
+static int64_t prune(const least_squares *lsq, int64_t *places, int64_t count, double *bic)
 {
-    double size[TRIED];
+    double coefficients[TRIED];
     int64_t fewer[TRIED], used = 0;
-    *criterion = fit(of, places, count, size);
+    *bic = fit(lsq, places, count, coefficients);
     for (int64_t i = 0; i < count; i++)
-        used += size[i] > 0;
-    if (of->non_negative && 0 < used && used < count) {
+        used += coefficients[i] > 0;
+    if (lsq->non_negative && 0 < used && used < count) {
         used = 0;
         for (int64_t i = 0; i < count; i++)
-            if (size[i] > 0)
+            if (coefficients[i] > 0)
                 places[used++] = places[i];
         count = used;
-        *criterion = fit(of, places, count, size);
+        *bic = fit(lsq, places, count, coefficients);
     }
     while (count > 1) {
-        without(places, count, weakest(of, places, count, size), fewer);
-        double of_fewer = fit(of, fewer, count - 1, size);
-        if (of_fewer > *criterion + LEAST_GAIN)
+        without(places, count, weakest(lsq, places, count, coefficients), fewer);
+        double bic_of_fewer = fit(lsq, fewer, count - 1, coefficients);
+        if (bic_of_fewer > *bic + LEAST_GAIN)
             break;
-        *criterion = of_fewer;
+        *bic = bic_of_fewer;
         count--;
         memcpy(places, fewer, (size_t)count * sizeof *places);
     }
@@ -211,17 +213,18 @@ static int64_t prune(const problem *of, int64_t *places, int64_t count, double *
 
    `rows` is a Cholesky decomposition that grows by one row at a time; `share` holds the squared
    length of the part of each column that is orthogonal to those taken. */
-static void take(const problem *of, double *rows, int64_t count, int64_t place, double *share)
+static void take(const least_squares *lsq, double *rows, int64_t count, int64_t place,
+                 double *share)
 {
-    int64_t columns = of->columns;
+    int64_t columns = lsq->columns;
     double *new = rows + count * columns;
     double length = sqrt(larger(share[place], NEW_SHARE * NEW_SHARE));
-    memcpy(new, products_of(of, place), (size_t)columns * sizeof *new);
+    memcpy(new, gram_row(lsq, place), (size_t)columns * sizeof *new);
     for (int64_t m = 0; m < count; m++) {
         const double *row = rows + m * columns;
-        double along = row[place];
+        double projection = row[place];
         for (int64_t j = 0; j < columns; j++)
-            new[j] -= along * row[j];
+            new[j] -= projection * row[j];
     }
     for (int64_t j = 0; j < columns; j++) {
         new[j] /= length;
@@ -234,20 +237,20 @@ static void take(const problem *of, double *rows, int64_t count, int64_t place, 
 
    As in orthogonal least squares (Chen, Billings and Luo, 1989), the gain of a column is the
    residual along its part that is orthogonal to those taken. Fill `gains` with all of them. */
-static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
-                        const double *size, const double *share, double *gains)
+static int64_t steepest(const least_squares *lsq, const int64_t *places, int64_t count,
+                        const double *coefficients, const double *share, double *gains)
 {
     double best = sqrt(LEAST_CHI2);
     int64_t place = -1;
-    memcpy(gains, of->along, (size_t)of->columns * sizeof *gains);
+    memcpy(gains, lsq->xty, (size_t)lsq->columns * sizeof *gains);
     for (int64_t i = 0; i < count; i++) {
-        const double *row = products_of(of, places[i]);
-        for (int64_t j = 0; j < of->columns; j++)
-            gains[j] -= row[j] * size[i];
+        const double *row = gram_row(lsq, places[i]);
+        for (int64_t j = 0; j < lsq->columns; j++)
+            gains[j] -= row[j] * coefficients[i];
     }
-    for (int64_t j = 0; j < of->columns; j++) {
-        double left = of->non_negative ? gains[j] : fabs(gains[j]);
-        gains[j] = share[j] > NEW_SHARE * NEW_SHARE ? left / sqrt(share[j]) : 0;
+    for (int64_t j = 0; j < lsq->columns; j++) {
+        double alignment = lsq->non_negative ? gains[j] : fabs(gains[j]);
+        gains[j] = share[j] > NEW_SHARE * NEW_SHARE ? alignment / sqrt(share[j]) : 0;
         if (gains[j] > best * (1 + TIES)) {
             best = gains[j];
             place = j;
@@ -258,35 +261,35 @@ static int64_t steepest(const problem *of, const int64_t *places, int64_t count,
 
 /* Search from the column `start`, or from nothing if that is -1; return how many columns are taken.
    `rows` (most + 2, columns) is work space. */
-static int64_t search(const problem *of, int64_t start, int64_t most, double *rows,
-                      int64_t *places, double *criterion)
+static int64_t search(const least_squares *lsq, int64_t start, int64_t most, double *rows,
+                      int64_t *places, double *bic)
 {
-    double *gains = rows + most * of->columns, *share = gains + of->columns, size[TRIED];
+    double *gains = rows + most * lsq->columns, *share = gains + lsq->columns, coefficients[TRIED];
     int64_t tried[TRIED], count = 0, taken = 0, kept = start >= 0;
     places[0] = start;
-    *criterion = kept ? fit(of, places, 1, size) : INFINITY;
+    *bic = kept ? fit(lsq, places, 1, coefficients) : INFINITY;
     for (;;) {
         if (kept != count + 1 || !count) {
             taken = 0;
-            for (int64_t j = 0; j < of->columns; j++)
-                share[j] = products_of(of, j)[j];
+            for (int64_t j = 0; j < lsq->columns; j++)
+                share[j] = gram_row(lsq, j)[j];
         }
         count = kept;
         for (; taken < count; taken++)
-            take(of, rows, taken, places[taken], share);
+            take(lsq, rows, taken, places[taken], share);
         if (count == most)
             return count;
-        fit(of, places, count, size);
-        int64_t place = steepest(of, places, count, size, share, gains);
+        fit(lsq, places, count, coefficients);
+        int64_t place = steepest(lsq, places, count, coefficients, share, gains);
         if (place < 0)
             return count;
         memcpy(tried, places, (size_t)count * sizeof *tried);
         tried[count] = place;
-        double of_tried;
-        kept = prune(of, tried, count + 1, &of_tried);
-        if (of_tried >= *criterion - LEAST_GAIN)
+        double bic_of_tried;
+        kept = prune(lsq, tried, count + 1, &bic_of_tried);
+        if (bic_of_tried >= *bic - LEAST_GAIN)
             return count;
-        *criterion = of_tried;
+        *bic = bic_of_tried;
         memcpy(places, tried, (size_t)kept * sizeof *places);
     }
 }
@@ -303,33 +306,33 @@ static int64_t fastest(const double *growth, const int64_t *places, int64_t coun
 }
 
 /* Return the column with the least cost beside the others: `own`, or one that grows less. */
-static int64_t slower(const problem *of, const int64_t *others, int64_t count, int64_t own,
+static int64_t slower(const least_squares *lsq, const int64_t *others, int64_t count, int64_t own,
                       const double *growth, int64_t candidates, double price)
 {
-    triangle root;
-    double rest[TRIED], row[TRIED], square = of->square, best = INFINITY;
-    double samples = (double)of->samples;
+    triangle factor;
+    double rest[TRIED], row[TRIED], chi2_of_others = lsq->yty, best = INFINITY;
+    double samples = (double)lsq->samples;
     int64_t cheapest = own;
-    cholesky(of, others, count, root);
+    cholesky(lsq, others, count, factor);
     for (int64_t m = 0; m < count; m++)
-        rest[m] = of->along[others[m]];
-    substitute(root, count, rest);
+        rest[m] = lsq->xty[others[m]];
+    substitute(factor, count, rest);
     for (int64_t m = 0; m < count; m++)
-        square -= rest[m] * rest[m];
+        chi2_of_others -= rest[m] * rest[m];
     for (int64_t j = -1; j < candidates; j++) {
         int64_t column = j < 0 ? own : j;
         if (j >= 0 && growth[column] > growth[own] - LEAST_GROWTH)
             continue;
         for (int64_t m = 0; m < count; m++)
-            row[m] = products_of(of, others[m])[column];
-        substitute(root, count, row);
-        double share = products_of(of, column)[column], gain = of->along[column];
+            row[m] = gram_row(lsq, others[m])[column];
+        substitute(factor, count, row);
+        double share = gram_row(lsq, column)[column], gain = lsq->xty[column];
         for (int64_t m = 0; m < count; m++) {
             share -= row[m] * row[m];
             gain -= row[m] * rest[m];
         }
-        if (share > LEAST_SHARE && (gain > 0 || !of->non_negative)) {
-            double chi2 = larger((square - gain * gain / share) / samples, LEAST_CHI2);
+        if (share > LEAST_SHARE && (gain > 0 || !lsq->non_negative)) {
+            double chi2 = larger((chi2_of_others - gain * gain / share) / samples, LEAST_CHI2);
             double cost = samples * log(chi2) + price * growth[column];
             if (cost < best - LEAST_GAIN) {
                 best = cost;
@@ -343,34 +346,35 @@ static int64_t slower(const problem *of, const int64_t *others, int64_t count, i
 }
 
 /* Exchange columns for ones that grow less, the fastest first; see core.h. */
-static void exchange_for_slower(const problem *of, const double *growth, int64_t candidates,
+static void exchange_for_slower(const least_squares *lsq, const double *growth, int64_t candidates,
                                 double price, int64_t *places, int64_t count)
 {
     int64_t others[TRIED];
-    double size[TRIED];
+    double coefficients[TRIED];
     bool done[TRIED] = {false};
     for (int64_t round = 0; round < count; round++) {
         int64_t i = fastest(growth, places, count, done);
         done[i] = true;
         without(places, count, i, others);
-        others[count - 1] = slower(of, others, count - 1, places[i], growth, candidates, price);
-        if (others[count - 1] != places[i] && (solve(of, others, count, size) || !of->non_negative))
+        others[count - 1] = slower(lsq, others, count - 1, places[i], growth, candidates, price);
+        if (others[count - 1] != places[i]
+            && (solve(lsq, others, count, coefficients) || !lsq->non_negative))
             places[i] = others[count - 1];
     }
 }
 
-int64_t select_columns(const double *products, const double *along, int64_t along_len,
-                       double square, int64_t samples, bool non_negative, int64_t constant,
+int64_t select_columns(const double *gram, const double *xty, int64_t xty_len,
+                       double yty, int64_t samples, bool non_negative, int64_t constant,
                        int64_t most, const double *growth, int64_t candidates, double price,
                        double *rows, int64_t *places)
 {
-    const problem of = {products, along, along_len, samples, square, non_negative};
+    const least_squares lsq = {gram, xty, xty_len, samples, yty, non_negative};
     int64_t tried[TRIED], taken = 0;
-    double criterion, best = INFINITY;
+    double bic, best = INFINITY;
     for (int64_t start = most < 2 ? -1 : constant;; start = -1) {
-        int64_t count = search(&of, start, most, rows, tried, &criterion);
-        if (criterion < best) {
-            best = criterion;
+        int64_t count = search(&lsq, start, most, rows, tried, &bic);
+        if (bic < best) {
+            best = bic;
             taken = count;
             memcpy(places, tried, (size_t)count * sizeof *places);
         }
@@ -378,6 +382,6 @@ int64_t select_columns(const double *products, const double *along, int64_t alon
             break;
     }
     if (candidates)
-        exchange_for_slower(&of, growth, candidates, price, places, taken);
+        exchange_for_slower(&lsq, growth, candidates, price, places, taken);
     return taken;
 }

@@ -143,33 +143,33 @@ double rounding_of(double start, double end)
 int64_t pair_marks(const uint8_t *buf, const walked_seb *seb, const layout *lay, double duration,
                    double latest, double *times)
 {
-    int64_t known = 0, at = list_at(seb, EVENTS_OF_SEB, lay);
+    int64_t marks = 0, at = list_at(seb, EVENTS_OF_SEB, lay);
     double before = 0.0;
     for (int64_t k = 0; k < seb->events; k++, at = after_event(buf, at, lay)) {
         enum mark mark = mark_at(buf, at, lay);
         if (mark == NO_MARK)
             continue;
         double time = load_f8(buf + at + lay->event_r_time, lay->swap);
-        enum mark expected = known % 2 ? END_MARK : START_MARK;
+        enum mark expected = marks % 2 ? END_MARK : START_MARK;
         if (mark != expected || !(before <= time && time <= latest))
             return IRREGULAR;
-        times[known++] = before = time < duration ? time : duration;
+        times[marks++] = before = time < duration ? time : duration;
     }
-    return known % 2 ? IRREGULAR : known / 2;
+    return marks % 2 ? IRREGULAR : marks / 2;
 }
 
 int64_t find_brackets(const uint8_t *buf, const walked_seb *sebs, int64_t sebs_len,
                       const layout *lay, int64_t *counts, double *times)
 {
-    int64_t known = 0;
+    int64_t brackets = 0;
     for (int64_t k = 0; k < sebs_len; k++) {
         double start = load_f8(buf + sebs[k].at + lay->seb_start_time, lay->swap);
         double end = load_f8(buf + sebs[k].at + lay->seb_end_time, lay->swap);
         bool closed = end >= start;
         double duration = closed ? end - start : INFINITY;
         double latest = closed ? duration + rounding_of(start, end) : INFINITY;
-        counts[k] = pair_marks(buf, sebs + k, lay, duration, latest, times + 2 * known);
-        known += counts[k] > 0 ? counts[k] : 0;
+        counts[k] = pair_marks(buf, sebs + k, lay, duration, latest, times + 2 * brackets);
+        brackets += counts[k] > 0 ? counts[k] : 0;
     }
-    return known;
+    return brackets;
 }

@@ -225,8 +225,9 @@ static int complete(const line_reader *line, unsigned seen)
         return NO_EVENT;
     if (seen >> TIME & seen >> CYCLES & 1)
         return TWO_TIMES;
-    bool known = seen & (1u << TIME | 1u << CYCLES | 1u << SEQNO) || line->record.seb >= 0;
-    return known ? FINE : NO_TIME_NO_SEB;
+    bool has_time_or_seb =
+        seen & (1u << TIME | 1u << CYCLES | 1u << SEQNO) || line->record.seb >= 0;
+    return has_time_or_seb ? FINE : NO_TIME_NO_SEB;
 }
 
 int read_fields(line_reader *line)

@@ -81,18 +81,18 @@ int read_number(const uint8_t *text, int64_t *at, int64_t end, double *value)
 {
     uint64_t digits = 0;
     int64_t start = *at + is_sign(text, *at, end), power = 0;
-    int64_t now = read_digits(text, start, end, &digits), length = now - start;
-    if (now < end && text[now] == '.') {
-        int64_t fraction = now + 1;
-        now = read_digits(text, fraction, end, &digits);
-        power = fraction - now;
+    int64_t position = read_digits(text, start, end, &digits), length = position - start;
+    if (position < end && text[position] == '.') {
+        int64_t fraction = position + 1;
+        position = read_digits(text, fraction, end, &digits);
+        power = fraction - position;
         length -= power;
     }
     if (length == 0)
         return refusal(text, *at, end);
-    if (now < end && (text[now] | 32) == 'e')
-        now = read_exponent(text, now + 1, end, &power);
-    if (now < 0 || !ends_token(text, now, end))
+    if (position < end && (text[position] | 32) == 'e')
+        position = read_exponent(text, position + 1, end, &power);
+    if (position < 0 || !ends_token(text, position, end))
         return NOT_A_NUMBER;
     if (digits > EXACT_INTEGER || power < -EXACT_POWER || power > EXACT_POWER) {
         *value = strtod((const char *)text + *at, NULL);
@@ -102,26 +102,26 @@ int read_number(const uint8_t *text, int64_t *at, int64_t end, double *value)
     }
     if (isinf(*value))
         return IS_INFINITE;
-    *at = now;
+    *at = position;
     return FINE;
 }
 
 int read_integer(const uint8_t *text, int64_t *at, int64_t end, int64_t *value)
 {
-    int64_t start = *at + is_sign(text, *at, end), now = start, read = 0;
+    int64_t start = *at + is_sign(text, *at, end), position = start, magnitude = 0;
     bool overflow = false;
-    for (; is_digit(text, now, end); now++) {
-        int digit = text[now] - '0';
-        if (read > (INT64_MAX - digit) / 10)
+    for (; is_digit(text, position, end); position++) {
+        int digit = text[position] - '0';
+        if (magnitude > (INT64_MAX - digit) / 10)
             overflow = true;
         else
-            read = read * 10 + digit;
+            magnitude = magnitude * 10 + digit;
     }
-    if (now == start || !ends_token(text, now, end))
+    if (position == start || !ends_token(text, position, end))
         return NOT_AN_INTEGER;
     if (overflow)
         return INTEGER_OVERFLOW;
-    *value = text[*at] == '-' ? -read : read;
-    *at = now;
+    *value = text[*at] == '-' ? -magnitude : magnitude;
+    *at = position;
     return FINE;
 }

@@ -11,7 +11,7 @@
 #define KEYWORD_BYTES ((int64_t)sizeof KEYWORD - 1)
 
 /* The code of a line without a record or a fault. */
-enum { NOTHING = -1 };
+enum { NO_RECORD = -1 };
 
 /* A line, and what has been read of it. */
 typedef struct {

@@ -13,17 +13,17 @@ CORE const uint32_t header_crc32 = HEADER_CRC32;
 #endif
 
 /* Return whether a TRACEBIGSIM that ends at `after` is followed by a colon or a blank. */
-static bool counts(const line_reader *line, int64_t after)
+static bool begins_record(const line_reader *line, int64_t after)
 {
     return after < line->end && (line->text[after] == ':' || is_blank(line->text[after]));
 }
 
 /* Search the line from `at`; return the position after the first TRACEBIGSIM that counts, or -1.
-   Set `words` to the number of all, whether they count or not. */
-static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
+   Set `keywords` to the number of all, whether they count or not. */
+static int64_t search_keyword(const line_reader *line, int64_t at, int *keywords)
 {
     int64_t keyword_end = -1;
-    *words = 0;
+    *keywords = 0;
     while (at < line->end) {
         const uint8_t *next = memchr(line->text + at, KEYWORD[0], (size_t)(line->end - at));
         if (!next)
@@ -34,8 +34,8 @@ static int64_t search_keyword(const line_reader *line, int64_t at, int *words)
             continue;
         }
         at += KEYWORD_BYTES;
-        (*words)++;
-        if (keyword_end < 0 && counts(line, at))
+        (*keywords)++;
+        if (keyword_end < 0 && begins_record(line, at))
             keyword_end = at;
     }
     return keyword_end;
@@ -52,26 +52,26 @@ static int64_t skip_margin(const line_reader *line, int64_t at)
 /* Move past the TRACEBIGSIM that counts, and read the number before it. */
 static int find_keyword(line_reader *line, int64_t start)
 {
-    int code = FINE, words;
+    int code = FINE, keywords;
     const uint8_t *text = line->text;
     int64_t at = skip_margin(line, start);
     if (at < line->end && text[at] == '#')
-        return NOTHING;
+        return NO_RECORD;
     if (at < line->end && text[at] >= '0' && text[at] <= '9') {
         code = read_integer(text, &at, line->end, &line->record.seb);
         while (code == INTEGER_OVERFLOW && at < line->end && text[at] >= '0' && text[at] <= '9')
             at++;
         at = skip_blanks(text, at, line->end);
     }
-    if (is_keyword(text, at, line->end) && counts(line, at + KEYWORD_BYTES)) {
+    if (is_keyword(text, at, line->end) && begins_record(line, at + KEYWORD_BYTES)) {
         line->at = at + KEYWORD_BYTES;
         return code == INTEGER_OVERFLOW ? BAD_LEADING_NUMBER : FINE;
     }
     line->record.seb = -1;
-    line->at = search_keyword(line, start, &words);
+    line->at = search_keyword(line, start, &keywords);
     if (line->at < 0)
-        return NOTHING;
-    return words > 1 ? GLUED : FINE;
+        return NO_RECORD;
+    return keywords > 1 ? GLUED : FINE;
 }
 
 /* Move past a token of a bare line; return a fault if a control character or keyword is in it. */
@@ -120,26 +120,26 @@ static int read_record(line_reader *line)
         return read_fields(line);
     }
     int code = read_bare(line);
-    return line->record.seb < 0 && line->param_count == 0 ? NOTHING : code;
+    return line->record.seb < 0 && line->param_count == 0 ? NO_RECORD : code;
 }
 
-/* Read the line at `start`; return FINE, NOTHING or a fault, of which GLUED takes precedence. */
+/* Read the line at `start`; return FINE, NO_RECORD or a fault, of which GLUED takes precedence. */
 static int read_line(line_reader *line, int64_t start)
 {
-    int words;
+    int keywords;
     int code = find_keyword(line, start);
     if (code == FINE)
         code = read_record(line);
-    if (code > FINE && search_keyword(line, start, &words) >= 0 && words > 1)
+    if (code > FINE && search_keyword(line, start, &keywords) >= 0 && keywords > 1)
         return GLUED;
     return code;
 }
 
-static bool same_name(const uint8_t *text, const line_record *one, const line_record *other)
+static bool same_name(const uint8_t *text, const line_record *a, const line_record *b)
 {
-    int64_t length = one->name_end - one->name_start;
-    return length == other->name_end - other->name_start
-           && !memcmp(text + one->name_start, text + other->name_start, (size_t)length);
+    int64_t length = a->name_end - a->name_start;
+    return length == b->name_end - b->name_start
+           && !memcmp(text + a->name_start, text + b->name_start, (size_t)length);
 }
 
 /* Return a record with the same name as the last one. The slots are a cache: a name evicted from
@@ -151,14 +151,14 @@ static int32_t first_of_name(const uint8_t *text, const line_record *records, in
     const line_record *record = records + last;
     if (last > 0 && same_name(text, record, record - 1))
         return record[-1].first;
-    uint32_t mixed = 0;
+    uint32_t hash = 0;
     for (int64_t at = record->name_start; at < record->name_end; at++)
-        mixed = (mixed ^ text[at]) * 16777619u;
-    int64_t slot = (mixed ^ mixed >> 16) & (slots_len - 1);
-    for (int64_t other = 0; other < 2; other++) {
-        int32_t known = slots[slot ^ other];
-        if (known && same_name(text, record, records + known - 1))
-            return known - 1;
+        hash = (hash ^ text[at]) * 16777619u;
+    int64_t slot = (hash ^ hash >> 16) & (slots_len - 1);
+    for (int64_t way = 0; way < 2; way++) {
+        int32_t entry = slots[slot ^ way];
+        if (entry && same_name(text, record, records + entry - 1))
+            return entry - 1;
     }
     if (slots[slot] && !slots[slot ^ 1])
         slot ^= 1;
@@ -167,8 +167,8 @@ static int32_t first_of_name(const uint8_t *text, const line_record *records, in
 }
 
 /* Store a record after those of earlier lines. */
-static void keep(line_reader *line, line_record *records, int32_t *slots, int64_t slots_len,
-                 scan_state *state)
+static void store_record(line_reader *line, line_record *records, int32_t *slots,
+                         int64_t slots_len, scan_state *state)
 {
     line->record.params = (int32_t)line->param_count;
     line->record.counters = (int32_t)line->counter_count;
@@ -204,7 +204,7 @@ void scan(const uint8_t *text, int64_t text_len, line_record *records, int64_t r
         };
         int code = too_long ? TOO_LONG : read_line(&line, start);
         if (code == FINE)
-            keep(&line, records, slots, slots_len, state);
+            store_record(&line, records, slots, slots_len, state);
         else if (code > FINE && state->faults++ < faults_len)
             faults[state->faults - 1] = (line_fault){state->line, start, code, line.at, end};
         state->position = end + 1;
