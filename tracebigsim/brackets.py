@@ -41,8 +41,8 @@ class Output:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._target: Target | None = None
-        self._gathered: list[str] = []
-        self._gathered_bytes = 0
+        self._buffered: list[str] = []
+        self._buffered_bytes = 0
 
     def set(self, target: str | os.PathLike[str] | TextIO | None) -> None:
         """Send further lines to a file, a stream, or (None) the default target."""
@@ -59,19 +59,19 @@ class Output:
             target = self._target or _default_target()
             limit = _buffer_limit(target)
             size = len(line.encode())
-            if self._gathered_bytes and self._gathered_bytes + size > limit:
-                self._write_gathered(target)
+            if self._buffered_bytes and self._buffered_bytes + size > limit:
+                self._write_buffered(target)
             if size > limit:
                 _write(target, line)
             else:
-                self._gathered.append(line)
-                self._gathered_bytes += size
+                self._buffered.append(line)
+                self._buffered_bytes += size
 
     def flush(self) -> None:
         """Write the buffered lines."""
         with self._lock:
-            if self._gathered:
-                self._write_gathered(self._target or _default_target())
+            if self._buffered:
+                self._write_buffered(self._target or _default_target())
 
     def hold(self) -> None:
         """Write the buffered lines, and keep other threads from writing until `release`."""
@@ -82,30 +82,30 @@ class Output:
         """Let other threads write again."""
         self._lock.release()
 
-    def _write_gathered(self, target: Target) -> None:
+    def _write_buffered(self, target: Target) -> None:
         """Write the buffered lines and empty the buffer, also if they cannot be written."""
-        text = "".join(self._gathered)
-        self._gathered.clear()
-        self._gathered_bytes = 0
+        text = "".join(self._buffered)
+        self._buffered.clear()
+        self._buffered_bytes = 0
         _write(target, text)
 
 
 def _default_target() -> Target:
     """Return the file that the environment variable names, or standard output."""
-    named = os.environ.get(OUTPUT_VARIABLE)
-    if not named:
+    path = os.environ.get(OUTPUT_VARIABLE)
+    if not path:
         if sys.stdout is None:  # the program was started with it closed
             raise TraceFileError("standard output", "is closed")
         return sys.stdout
-    if "%" in named:
-        named = named.replace("%p", str(os.getpid())).replace("%h", os.uname().nodename)
-    return _file(named)
+    if "%" in path:
+        path = path.replace("%p", str(os.getpid())).replace("%h", os.uname().nodename)
+    return _file(path)
 
 
 @functools.cache
-def _file(named: str) -> Path:
+def _file(path: str) -> Path:
     """Return a file's absolute path, which stays the same when the program changes its folder."""
-    return Path(named).absolute()
+    return Path(path).absolute()
 
 
 def _buffer_limit(target: Target) -> int:
@@ -207,8 +207,8 @@ class _State(Enum):
 
     CLOSED = 0
     LEFT_OUT = 1
-    WANTED = 2
-    TO_BE_ASKED = 3
+    PRINTED = 2
+    UNDECIDED = 3
 
 
 class _ThisThread(threading.local):
@@ -216,7 +216,7 @@ class _ThisThread(threading.local):
 
     state = _State.CLOSED
     began_ns = 0
-    block: bracket | None = None
+    with_block: bracket | None = None
     """The `with` block that opened the bracket; None if `start` did."""
 
 
@@ -260,12 +260,12 @@ def start(event: str | None = None, *params: SupportsFloat) -> None:
     >>> tracebigsim.end("kernel", 8)
     TRACEBIGSIM: event:{ kernel }  time:{ ... }  params:{ 8.000000 }
     """
-    state = _State.TO_BE_ASKED
+    state = _State.UNDECIDED
     if event is not None:
-        state = _State.WANTED if _is_chosen(event, params) else _State.LEFT_OUT
+        state = _State.PRINTED if _is_chosen(event, params) else _State.LEFT_OUT
     if _this_thread.state is not _State.CLOSED:
         _warn("start() within an open bracket, which is dropped")
-    _this_thread.state, _this_thread.block = state, None
+    _this_thread.state, _this_thread.with_block = state, None
     _this_thread.began_ns = perf_counter_ns()
 
 
@@ -280,7 +280,7 @@ def end(event: str, *params: SupportsFloat) -> None:
     state, _this_thread.state = _this_thread.state, _State.CLOSED
     if state is _State.CLOSED:
         _warn(f"end({event!r}) without start()")
-    elif state is _State.WANTED or (state is _State.TO_BE_ASKED and _is_chosen(event, params)):
+    elif state is _State.PRINTED or (state is _State.UNDECIDED and _is_chosen(event, params)):
         OUTPUT.write(format_line(event, params, time_s=(ended_ns - _this_thread.began_ns) / 1e9))
 
 
@@ -303,7 +303,7 @@ class bracket:  # noqa: N801 - it is used as a function is
     def __enter__(self) -> Self:
         """Open the bracket."""
         start(self._event, *self._params)
-        _this_thread.block = self
+        _this_thread.with_block = self
         return self
 
     def __exit__(
@@ -313,7 +313,7 @@ class bracket:  # noqa: N801 - it is used as a function is
         traceback: TracebackType | None,
     ) -> None:
         """Close the bracket, with a line unless the block raised or another bracket replaced it."""
-        is_own = _this_thread.block is self
+        is_own = _this_thread.with_block is self
         if kind is not None:
             _this_thread.state = _State.CLOSED if is_own else _this_thread.state
         elif is_own:

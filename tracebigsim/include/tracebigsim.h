@@ -145,11 +145,11 @@ enum {
 };
 
 /* Whether an open bracket prints a line: no, yes, or to be looked up once its name is known. */
-enum { TRACEBIGSIM_LEFT_OUT_, TRACEBIGSIM_WANTED_, TRACEBIGSIM_ASK_ };
+enum { TRACEBIGSIM_LEFT_OUT_, TRACEBIGSIM_PRINTED_, TRACEBIGSIM_UNDECIDED_ };
 
 typedef struct {
   int open;
-  int wanted;
+  int printing;
   uint64_t began; /* nanoseconds or cycles */
   int counters;   /* the number of PAPI's counters; -1 before the first bracket */
   int event_set;
@@ -230,10 +230,10 @@ static inline void tracebigsim_unlock_(void) {
 /* Wait until a non-blocking descriptor accepts more; return 0 if it does not. */
 static inline int tracebigsim_takes_more_(int descriptor) {
   struct pollfd waiting = {descriptor, POLLOUT, 0};
-  int found;
-  do found = poll(&waiting, 1, TRACEBIGSIM_PATIENCE_MS_);
-  while (found < 0 && errno == EINTR);
-  return found > 0;
+  int ready;
+  do ready = poll(&waiting, 1, TRACEBIGSIM_PATIENCE_MS_);
+  while (ready < 0 && errno == EINTR);
+  return ready > 0;
 }
 
 /* Write bytes, in one call if the system can; return how many were not written (errno: why). */
@@ -381,7 +381,7 @@ TRACEBIGSIM_APART_ void tracebigsim_write_out_(const char *bytes, size_t count) 
 }
 
 /* Write buffered lines; the lock is held. */
-static inline void tracebigsim_write_gathered_(void) {
+static inline void tracebigsim_write_buffered_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   if (process->buffered == 0) return;
   process->writing = 1;
@@ -394,7 +394,7 @@ static inline void tracebigsim_write_gathered_(void) {
 
 TRACEBIGSIM_APART_ void tracebigsim_flush_(void) {
   if (!tracebigsim_lock_()) return;
-  tracebigsim_write_gathered_();
+  tracebigsim_write_buffered_();
   tracebigsim_unlock_();
 }
 
@@ -406,7 +406,7 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   char text[80];
   void *holder = __atomic_load_n(&process->holder, __ATOMIC_RELAXED);
   if (locked || (holder == (void *)&tracebigsim_thread_ && !process->writing)) {
-    tracebigsim_write_gathered_();
+    tracebigsim_write_buffered_();
   } else if (!process->writing) {
     tracebigsim_lose_(process->buffer, process->buffered, EDEADLK);
   }
@@ -477,13 +477,13 @@ __attribute__((constructor)) static void tracebigsim_at_load_(void) {
 /* Buffer lines, if the environment says so; a pipe takes at most a page in one piece. */
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
   const char *text = getenv("TRACEBIGSIM_BUFFER_BYTES");
-  const long long wanted = text == NULL ? 0 : atoll(text);
+  const long long requested = text == NULL ? 0 : atoll(text);
   struct stat status;
   const int is_file = !tracebigsim_process_.to_stdout &&
                       fstat(tracebigsim_process_.output, &status) == 0 && S_ISREG(status.st_mode);
   const long long most = is_file ? TRACEBIGSIM_BUFFER_BYTES_ : TRACEBIGSIM_LINE_BYTES_;
-  if (wanted <= 0) return;
-  tracebigsim_process_.buffer_limit = (size_t)(wanted < most ? wanted : most);
+  if (requested <= 0) return;
+  tracebigsim_process_.buffer_limit = (size_t)(requested < most ? requested : most);
 }
 
 TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
@@ -499,7 +499,7 @@ TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
     tracebigsim_lose_(line, length, EDEADLK);
     return;
   }
-  if (process->buffered + length > process->buffer_limit) tracebigsim_write_gathered_();
+  if (process->buffered + length > process->buffer_limit) tracebigsim_write_buffered_();
   if (length > process->buffer_limit) {
     tracebigsim_write_out_(line, length);
   } else {
@@ -513,17 +513,17 @@ TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
 /* ---- The list of chosen SEBs --------------------------------------------------------------- */
 
 /* Order by PE and SEB, by which an emulation identifies its brackets. */
-static inline int tracebigsim_by_place_(const void *one, const void *other) {
-  const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
-  const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
+static inline int tracebigsim_by_place_(const void *left, const void *right) {
+  const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)left;
+  const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)right;
   if (a->pe != b->pe) return a->pe < b->pe ? -1 : 1;
   return a->seb == b->seb ? 0 : a->seb < b->seb ? -1 : 1;
 }
 
 /* Order by event and parameters, by which any other run identifies its brackets. */
-static inline int tracebigsim_by_kernel_(const void *one, const void *other) {
-  const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)one;
-  const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)other;
+static inline int tracebigsim_by_kernel_(const void *left, const void *right) {
+  const tracebigsim_chosen_type_ *a = (const tracebigsim_chosen_type_ *)left;
+  const tracebigsim_chosen_type_ *b = (const tracebigsim_chosen_type_ *)right;
   size_t index;
   if (a->count != b->count) return a->count < b->count ? -1 : 1;
   for (index = 0; index < a->count; index++) {
@@ -1007,20 +1007,20 @@ static inline int tracebigsim_counters_(void) { return 0; }
 
 /* Close the thread's bracket, if one is open, without a line. */
 static inline void tracebigsim_drop_(void) {
-  const int in_mode = tracebigsim_thread_.open && tracebigsim_thread_.wanted;
+  const int in_mode = tracebigsim_thread_.open && tracebigsim_thread_.printing;
   tracebigsim_thread_.open = 0;
   if (in_mode) TRACEBIGSIM_SIMULATOR_END();
 }
 
-static inline void tracebigsim_open_(int wanted) {
+static inline void tracebigsim_open_(int printing) {
   tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
   if (thread->open) {
     tracebigsim_report_("within an open bracket, which is dropped", "start");
     tracebigsim_drop_();
   }
   thread->open = 1;
-  thread->wanted = wanted;
-  if (wanted == TRACEBIGSIM_LEFT_OUT_) return;
+  thread->printing = printing;
+  if (printing == TRACEBIGSIM_LEFT_OUT_) return;
   TRACEBIGSIM_SIMULATOR_BEGIN();
   tracebigsim_read_counters_(thread->began_at);
   thread->began = tracebigsim_now_();
@@ -1035,7 +1035,7 @@ TRACEBIGSIM_APART_ int tracebigsim_is_chosen_(const char *event, size_t length,
 
 static inline void tracebigsim_start_for_(const char *event, size_t length, const double *params,
                                           size_t count) {
-  tracebigsim_open_(tracebigsim_is_chosen_(event, length, params, count) ? TRACEBIGSIM_WANTED_
+  tracebigsim_open_(tracebigsim_is_chosen_(event, length, params, count) ? TRACEBIGSIM_PRINTED_
                                                                          : TRACEBIGSIM_LEFT_OUT_);
 }
 
@@ -1055,7 +1055,7 @@ TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, con
     counted[index] = ended_at[index] - bracket->began_at[index];
   }
   if (!tracebigsim_prepare_()) return;
-  if (bracket->wanted == TRACEBIGSIM_ASK_ &&
+  if (bracket->printing == TRACEBIGSIM_UNDECIDED_ &&
       !tracebigsim_is_chosen_(event, length, params, count)) {
     return;
   }
@@ -1073,7 +1073,7 @@ static inline void tracebigsim_end_(const char *event, size_t length, const doub
   tracebigsim_thread_.open = 0;
   if (!open) {
     tracebigsim_report_on_("an end without a start", event, length);
-  } else if (bracket.wanted != TRACEBIGSIM_LEFT_OUT_) {
+  } else if (bracket.printing != TRACEBIGSIM_LEFT_OUT_) {
     const uint64_t ended = tracebigsim_now_();
     long long ended_at[TRACEBIGSIM_MAX_COUNTERS_] = {0};
     tracebigsim_read_counters_(ended_at);
@@ -1082,7 +1082,7 @@ static inline void tracebigsim_end_(const char *event, size_t length, const doub
   }
 }
 
-static inline void startTraceBigSim(void) { tracebigsim_open_(TRACEBIGSIM_ASK_); }
+static inline void startTraceBigSim(void) { tracebigsim_open_(TRACEBIGSIM_UNDECIDED_); }
 
 #else
 
@@ -1129,7 +1129,7 @@ namespace tracebigsim {
 /* The state of each emulated PE, whatever thread of the process runs it. */
 struct Pe {
   bool open;
-  bool wanted;
+  bool chosen;
   bool begun; /* its param file has been created */
   int descriptor;
   long long seb;
@@ -1196,14 +1196,14 @@ inline void append(int number, const char *line, size_t length) {
 }
 
 /* Open or close a PE's bracket; return its state before that. */
-inline Pe exchangeOpen(int number, bool open, long long seb, bool wanted) {
+inline Pe exchangeOpen(int number, bool open, long long seb, bool chosen) {
   const Pe none = {false, false, true, -1, -1, 0};
   if (!tracebigsim_lock_()) return none;
   Pe &pe = peNumber(number);
   const Pe before = pe;
   pe.open = open;
   if (open) pe.seb = seb;
-  if (open) pe.wanted = wanted;
+  if (open) pe.chosen = chosen;
   tracebigsim_unlock_();
   return before;
 }
@@ -1220,21 +1220,21 @@ extern "C" {
 
 TRACEBIGSIM_SHARED_ void tracebigsim_emulated_drop_(void) {
   const tracebigsim::Pe pe = tracebigsim::exchangeOpen(CkMyPe(), false, 0, false);
-  if (pe.open && pe.wanted) TRACEBIGSIM_SIMULATOR_END();
+  if (pe.open && pe.chosen) TRACEBIGSIM_SIMULATOR_END();
 }
 
 TRACEBIGSIM_SHARED_ void tracebigsim_emulated_start_(void) {
   const int number = CkMyPe();
   const long long seb = tracebigsim::runningSeb();
   const tracebigsim_chosen_type_ asked = {NULL, 0, number, seb, 0, NULL};
-  const bool wanted = seb >= 0 && tracebigsim_on_list_(&asked);
+  const bool chosen = seb >= 0 && tracebigsim_on_list_(&asked);
   if (seb < 0) tracebigsim_report_("no SEB is running, so the bracket is left out", "start");
-  const tracebigsim::Pe before = tracebigsim::exchangeOpen(number, true, seb, wanted);
+  const tracebigsim::Pe before = tracebigsim::exchangeOpen(number, true, seb, chosen);
   if (before.open) {
     tracebigsim_report_("within an open bracket, which is dropped", "start");
-    if (before.wanted) TRACEBIGSIM_SIMULATOR_END();
+    if (before.chosen) TRACEBIGSIM_SIMULATOR_END();
   }
-  if (!wanted) return;
+  if (!chosen) return;
   BgMark("startTraceBigSim %f\n");
 #ifdef TRACEBIGSIM_CYCLES
   TRACEBIGSIM_SIMULATOR_BEGIN();
@@ -1257,7 +1257,7 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t len
     tracebigsim_report_on_("an end without a start", event, length);
     return;
   }
-  if (!pe.wanted) return;
+  if (!pe.chosen) return;
 #ifdef TRACEBIGSIM_CYCLES
   TRACEBIGSIM_SIMULATOR_END();
   record.ticks_unit = TRACEBIGSIM_UNIT_;
