@@ -159,7 +159,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
         """Return the fitted model."""
         from rewritelog.api.fitted import FittedModel
 
-        return FittedModel(**vars(result.fitted), timings=result.read)
+        return FittedModel(**vars(result.fitted), timings=result.timings)
 
 
 class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):

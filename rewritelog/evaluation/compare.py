@@ -137,43 +137,53 @@ def compare(request: CompareCommand) -> CompareReport:
     Raise a `RewriteLogError` for files that cannot be read. Fits that fail are counted.
     """
     models = _models(request)
-    read = _read(request, {model.columns for model in models.values()})
-    tried = tuple(
-        _cross_validate_model(name, model, read[model.columns], request)
+    timings_by_columns = _timings_by_columns(request, {model.columns for model in models.values()})
+    results = tuple(
+        _cross_validate_model(name, model, timings_by_columns[model.columns], request)
         for name, model in models.items()
     )
-    lines = max(len(of_model) for of_model in read.values())
-    warnings = dict.fromkeys(text for of_model in read.values() for text in of_model.warnings)
+    lines = max(len(timings) for timings in timings_by_columns.values())
+    warnings = dict.fromkeys(
+        text for timings in timings_by_columns.values() for text in timings.warnings
+    )
     if request.formulas is not None:
         text = read_model_text(request.formulas)
-        keys = {samples.key for of_model in read.values() for samples in of_model.timings}
+        keys = {
+            samples.key for timings in timings_by_columns.values() for samples in timings.timings
+        }
         warnings |= dict.fromkeys(parse_formulas(text.text, text.name).unused(keys))
     fewer = "not all lines have counters: models of counters are tried on those that have them"
     failures = (
         f"{trial.model}: {trial.failed_fits} of {count_text(trial.fits, 'fit')} failed: "
         f"{trial.failure}"
-        for trial in tried
+        for trial in results
         if trial.failed_fits
     )
-    differ = len({len(of_model) for of_model in read.values()}) > 1
-    most = max(len(samples.seconds) for of_model in read.values() for samples in of_model)
+    counts_differ = len({len(timings) for timings in timings_by_columns.values()}) > 1
+    most = max(
+        len(samples.seconds) for timings in timings_by_columns.values() for samples in timings
+    )
     count = min(request.folds, most)
     alone = (
         f"{request.folds:,} folds, but no event has more than {count_text(most, 'line')}: each was "
         f"held out alone, in {count_text(count, 'fit')}"
     )
     is_alone = request.folds > most and request.folds != DEFAULT_FOLDS
-    all_warnings = (*warnings, *[fewer] * differ, *[alone] * is_alone, *failures)
-    report = CompareReport(request, lines, count, tried, all_warnings)
-    nothing = "no model has a prediction for a line that was held out"
-    return report if report.predicted else replace(report, warnings=(*all_warnings, nothing))
+    all_warnings = (*warnings, *[fewer] * counts_differ, *[alone] * is_alone, *failures)
+    report = CompareReport(request, lines, count, results, all_warnings)
+    no_predictions = "no model has a prediction for a line that was held out"
+    return report if report.predicted else replace(report, warnings=(*all_warnings, no_predictions))
 
 
-def _read(request: CompareCommand, kinds: Collection[Columns]) -> Mapping[Columns, Timings]:
+def _timings_by_columns(
+    request: CompareCommand, columns_read: Collection[Columns]
+) -> Mapping[Columns, Timings]:
     """Return the timings with each of these kinds of columns."""
     if isinstance(request.timings, tuple):
-        return read_timings_as(kinds, request.timings, request.clock_hz, strict=request.strict)
-    return {columns: samples_of(request.timings, columns=columns) for columns in kinds}
+        return read_timings_as(
+            columns_read, request.timings, request.clock_hz, strict=request.strict
+        )
+    return {columns: samples_of(request.timings, columns=columns) for columns in columns_read}
 
 
 def _models(request: CompareCommand) -> dict[str, Model[Any]]:
@@ -242,27 +252,27 @@ def _ranks(timings: Sequence[EventTimings], seed: int) -> list[Ints]:
 
 
 def _cross_validate_model(
-    name: str, model: Model[Any], read: Timings, request: CompareCommand
+    name: str, model: Model[Any], timings: Timings, request: CompareCommand
 ) -> ModelResult:
     """Fit a model to each split of each repeat, and predict the held-out lines."""
-    started, timings = time.perf_counter(), read.timings
+    started, event_timings = time.perf_counter(), timings.timings
     fits, failures, repeats = 0, list[str](), list[dict[str, PredictedLines]]()
     for seed in range(request.seed, request.seed + request.repeats):
         if request.fraction is None:
-            splits = list(folds(timings, request.folds, seed))
+            splits = list(folds(event_timings, request.folds, seed))
         else:
-            splits = [fraction(timings, request.fraction, seed)]
-        held_out: dict[str, list[PredictedLines]] = {samples.event: [] for samples in timings}
+            splits = [fraction(event_timings, request.fraction, seed)]
+        held_out: dict[str, list[PredictedLines]] = {samples.event: [] for samples in event_timings}
         for number, split in enumerate(splits):
             fits += 1
             try:
                 with part_of(name, number, len(splits), "part"):
-                    training = split.fitted_to(timings) if model.needs_timings else ()
+                    training = split.fitted_to(event_timings) if model.needs_timings else ()
                     fitted = Fitted.of(model, name, training)
-                predicted = list(_predicted(fitted, timings, split))
+                predicted = list(_predicted(fitted, event_timings, split))
             except ModelError as error:
                 failures.append(str(error))
-                predicted = list(_predicted(None, timings, split))
+                predicted = list(_predicted(None, event_timings, split))
             for event, lines in predicted:
                 held_out[event].append(lines)
         repeats.append({event: PredictedLines.joined(of) for event, of in held_out.items()})

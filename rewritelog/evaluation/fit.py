@@ -34,7 +34,7 @@ class FitReport(Readable):
     """The report of a fit."""
 
     request: FitCommand
-    read: Timings
+    timings: Timings
     fitted: Fitted
 
     @property
@@ -46,14 +46,14 @@ class FitReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (*self.read.warnings, *self.fitted.lines("warnings"))
+        return (*self.timings.warnings, *self.fitted.lines("warnings"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
         return {
             "rewritelog": rewritelog.__version__,
             "timings": [str(path) for path in files_of(self.request.timings)],
-            "timing_lines": len(self.read),
+            "timing_lines": len(self.timings),
             "sha256": self.fitted.source.sha256,
             "model": {
                 "name": self.fitted.name,
@@ -70,7 +70,7 @@ class FitReport(Readable):
         shown = self.fitted.lines("overview") if self.request.event is None else self._asked()
         out, clock_hz = self.request.output, self.fitted.source.clock_hz
         cycles = f", cycles of {time_text(1 / clock_hz, 3)}" if clock_hz else ""
-        fitted_to = f"{self.fitted.fitted_to(len(self.read))} of {names}{cycles}"
+        fitted_to = f"{self.fitted.fitted_to(len(self.timings))} of {names}{cycles}"
         lines = [
             wrapped(f"{self.fitted.name}, {fitted_to}"),
             *shown,
@@ -113,22 +113,22 @@ def fit(request: FitCommand) -> FitReport:
             f"use it directly, with {spelled('model', name)}"
         )
     names = read_param_names(request.param_names)
-    read = samples_of(
+    timings = samples_of(
         request.timings, request.clock_hz, strict=request.strict, columns=model.columns
     )
-    events = dict.fromkeys(samples.event for samples in read.timings)
+    events = dict.fromkeys(samples.event for samples in timings.timings)
     if request.event is not None and not any(matches(request.event, name) for name in events):
         known = some_text([printable(name) for name in events], 5) or "none"
         raise UsageError(
             f"{spelled('event', request.event)}: no timing line of it; events: {known}"
         )
     fitted = replace(
-        Fitted.of(model, name, read.timings).named(names or ParamNames(read.names)),
-        source=Source.of(files_of(request.timings), read.timings, request.clock_hz),
+        Fitted.of(model, name, timings.timings).named(names or ParamNames(timings.names)),
+        source=Source.of(files_of(request.timings), timings.timings, request.clock_hz),
     )
     if request.output is not None:
         write_model(request.output, fitted)
-    return FitReport(request, read, fitted)
+    return FitReport(request, timings, fitted)
 
 
 def write_model(out: Path, fitted: Fitted, *, through_links: bool = True) -> None:

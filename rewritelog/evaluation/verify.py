@@ -68,7 +68,7 @@ class VerifyReport(Readable):
     """The report of a comparison of a fitted model with timing lines."""
 
     fitted: Fitted
-    read: Timings
+    timings: Timings
     """The lines or samples that it is compared with."""
     overall: Score
     events: tuple[tuple[str, Score], ...]
@@ -83,7 +83,7 @@ class VerifyReport(Readable):
     @property
     def files(self) -> tuple[str, ...]:
         """The files of the lines."""
-        return tuple(map(str, self.read.inputs)) or ("samples",)
+        return tuple(map(str, self.timings.inputs)) or ("samples",)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -123,10 +123,10 @@ class VerifyReport(Readable):
 
 
 def _worst_lines(
-    fitted: Fitted, read: Timings, entry: int, lines: PredictedLines, most: int
+    fitted: Fitted, timings: Timings, entry: int, lines: PredictedLines, most: int
 ) -> Iterator[WorstLine]:
     """Yield the `most` lines with the largest errors in an entry; equal lines count as one."""
-    samples, rows, errors = read.timings[entry], lines.rows, lines.relative_errors()
+    samples, rows, errors = timings.timings[entry], lines.rows, lines.relative_errors()
     least = np.unique(errors[~np.isnan(errors)])[::-1][:most].min(initial=np.inf)
     worst = np.flatnonzero(errors >= least)  # more than `most`: some are of equal lines
     line = np.column_stack([samples.params[worst], samples.seconds[worst]])
@@ -134,7 +134,7 @@ def _worst_lines(
     worst = worst[first]
     for row in worst[np.argsort(-errors[worst], kind="stable")][:most].tolist():
         yield WorstLine(
-            where=read.where(entry, row),
+            where=timings.where(entry, row),
             event=samples.event,
             params=tuple(samples.params[row].tolist()),
             measured_s=float(samples.seconds[row]),
@@ -148,25 +148,25 @@ def _worst_lines(
 def verify_lines(command: VerifyCommand) -> VerifyReport:
     """Compare a model file with timing lines, as the command says."""
     model, strict = command.model, command.strict
-    read = samples_of(command.timings, command.clock_hz, strict=strict, columns=model.columns)
-    return verify(model, read, read_param_names(command.param_names), worst=command.worst)
+    timings = samples_of(command.timings, command.clock_hz, strict=strict, columns=model.columns)
+    return verify(model, timings, read_param_names(command.param_names), worst=command.worst)
 
 
 def verify(
-    fitted: Fitted, read: Timings, names: ParamNames | None = None, *, worst: int = 10
+    fitted: Fitted, timings: Timings, names: ParamNames | None = None, *, worst: int = 10
 ) -> VerifyReport:
     """Compare a fitted model with timing lines or samples; list the `worst` lines by their errors.
 
     Of equal lines only the first one is listed.
     """
     fitted = fitted.named(names)
-    read = in_order_of(usable(read), fitted)
+    timings = in_order_of(usable(timings), fitted)
     parts: dict[str, list[PredictedLines]] = {}
-    bad: list[WorstLine] = []
-    for entry, samples in enumerate(read):
+    worst_lines: list[WorstLine] = []
+    for entry, samples in enumerate(timings):
         lines = PredictedLines.of(fitted, samples, is_first=samples.event not in parts)
         parts.setdefault(samples.event, []).append(lines)
-        bad += _worst_lines(fitted, read, entry, lines, worst)
+        worst_lines += _worst_lines(fitted, timings, entry, lines, worst)
     scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
     missing = [
         f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of {quoted(event)}"
@@ -180,9 +180,9 @@ def verify(
         uncovered = [f"the model has no fit for {some_text(missing, 5)}{has}"]
     return VerifyReport(
         fitted=fitted,
-        read=read,
+        timings=timings,
         overall=PredictedLines.joined(list(chain(*parts.values()))).score(),
         events=tuple(scores.items()),
-        worst=tuple(sorted(bad, key=lambda line: -line.relative_error)[:worst]),
-        warnings=(*read.warnings, *uncovered),
+        worst=tuple(sorted(worst_lines, key=lambda line: -line.relative_error)[:worst]),
+        warnings=(*timings.warnings, *uncovered),
     )

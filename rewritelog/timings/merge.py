@@ -34,7 +34,7 @@ from tracebigsim.writing import KEYWORD
 RUN_BYTES = 32 << 20
 """The size of a run, which is sorted in memory."""
 
-MERGED_AT_ONCE = 64
+MERGED_RUNS = 64
 """This many runs of a level are merged into one, so that few files are open at a time."""
 
 _KEY_END: Final = b"\x03"
@@ -76,7 +76,7 @@ class MergedLines(Readable):
                 run.seek(0)
                 runs = levels[level]
                 runs.append(run)
-                if len(runs) == MERGED_AT_ONCE:
+                if len(runs) == MERGED_RUNS:
                     if level + 1 == len(levels):
                         levels.append([])
                     keep(heapq.merge(*runs), level + 1)

@@ -82,30 +82,30 @@ def to_timings(samples: TimingsLike, columns: Columns) -> Timings:
 
 
 def read_timings_as(
-    kinds: Collection[Columns],
+    columns_read: Collection[Columns],
     paths: Iterable[Path],
     clock_hz: float | None = None,
     *,
     strict: bool = False,
 ) -> dict[Columns, Timings]:
     """Read files as `read_timings` does, but once for all kinds of columns, as pipes require."""
-    named, malformed, study = tuple(paths), MalformedLines(), _StudyNames()
-    gathered = {columns: _Gathered(columns) for columns in kinds}
-    for number, path in enumerate(named):
+    files, malformed, study = tuple(paths), MalformedLines(), _StudyNames()
+    collectors = {columns: _SampleCollector(columns) for columns in columns_read}
+    for number, path in enumerate(files):
         report_progress(f"reading {printable(str(path))}")
         for chunk, table in malformed.scanned(path, strict=strict):
             study.add(path, chunk)
-            for rows in gathered.values():
-                rows.add(number, path, table, clock_hz)
-    read = {}
-    for columns, rows in gathered.items():
-        timings = rows.finished(clock_hz, named, malformed)
-        read[columns] = replace(timings, names=study.of(timings))
+            for collector in collectors.values():
+                collector.add(number, path, table, clock_hz)
+    timings_by_columns = {}
+    for columns, collector in collectors.items():
+        timings = collector.finished(clock_hz, files, malformed)
+        timings_by_columns[columns] = replace(timings, names=study.of(timings))
         if not timings.timings:
-            names = ", ".join(map(str, named))
+            names = ", ".join(map(str, files))
             what = "timing line with counters" if columns == "counters" else "timing line"
             raise TimingError("; ".join((f"{names}: no {what} found", *timings.warnings)))
-    return read
+    return timings_by_columns
 
 
 @dataclass
@@ -146,7 +146,7 @@ class MalformedLines:
     """
 
     count: int = 0
-    shown: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
     files: dict[str, list[Path]] = field(default_factory=dict)
     """The paths under which each file was given."""
 
@@ -164,7 +164,7 @@ class MalformedLines:
                 if strict and texts:
                     raise TimingError(texts[0])
                 self.count += table.fault_count
-                self.shown += texts[: FAULTS_SHOWN - len(self.shown)]
+                self.examples += texts[: FAULTS_SHOWN - len(self.examples)]
                 has_lines |= len(table) > 0
                 yield chunk, table
         except TraceFileError as error:
@@ -176,7 +176,7 @@ class MalformedLines:
         """Yield a warning of the lines, named `what`, and one for each file that is given again."""
         if self.count:
             lines = count_text(self.count, f"malformed {what}")
-            yield f"{lines} left out: {'; '.join(self.shown)}"
+            yield f"{lines} left out: {'; '.join(self.examples)}"
         for _, *again in self.files.values():
             for path in again:
                 yield f"{path}: given more than once, so its lines count more than once"
@@ -196,7 +196,7 @@ def _refuse_too_many(path: Path, events: int, last: str) -> None:
         )
 
 
-class _Growing:
+class _GrowingArray:
     """An array that grows by appended rows, in place and without a second copy if possible."""
 
     def __init__(self, first: NDArray[Any]) -> None:
@@ -220,12 +220,12 @@ class _Growing:
         self._rows.resize((rows, *self._rows.shape[1:]), refcheck=False)
 
 
-class _Gathered:
+class _SampleCollector:
     """The samples of all lines so far, with columns of one kind."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._samples: dict[EventKey, tuple[_Growing, ...]] = {}
+        self._samples: dict[EventKey, tuple[_GrowingArray, ...]] = {}
         """By event and number of columns: parameters, seconds, files and lines."""
         self._untimed = self._uncounted = 0
         self._in_cycles = False
@@ -241,13 +241,13 @@ class _Gathered:
             timed &= counted
         for event, rows, params in line_groups(table, self._columns, timed):
             files = np.full(len(rows), file, dtype=np.int64)
-            more = params, seconds[rows], files, table.line[rows].astype(np.int64)
-            known = self._samples.get((event, params.shape[1]))
-            if known is None:
-                self._samples[event, params.shape[1]] = tuple(map(_Growing, more))
+            new_rows = params, seconds[rows], files, table.line[rows].astype(np.int64)
+            arrays = self._samples.get((event, params.shape[1]))
+            if arrays is None:
+                self._samples[event, params.shape[1]] = tuple(map(_GrowingArray, new_rows))
                 _refuse_too_many(path, len(self._samples), event)
                 continue
-            for column, part in zip(known, more, strict=True):
+            for column, part in zip(arrays, new_rows, strict=True):
                 column.append(part)
 
     def finished(

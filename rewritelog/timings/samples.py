@@ -87,7 +87,7 @@ class Timings:
         array([[ 8.],
                [16.]])
         """
-        timings, called = [], {}
+        timings, names_by_event = [], {}
         for event, pair in samples.items() if isinstance(samples, Mapping) else [(None, None)]:
             if not isinstance(event, str) or not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageTypeError("timings are a mapping of an event's name to (X, y)")
@@ -96,8 +96,8 @@ class Timings:
             timings.append(EventTimings(event, params.copy(), seconds.copy()))
             names = usable_names(getattr(pair[0], "columns", ()))
             if names != (*parameter_names(len(names)),):
-                called[event] = names
-        return replace(cls._of(tuple(timings)), names=called)
+                names_by_event[event] = names
+        return replace(cls._of(tuple(timings)), names=names_by_event)
 
     @classmethod
     def from_frame(cls, frame: Any) -> Timings:
@@ -116,14 +116,14 @@ class Timings:
         if not hasattr(frame, "columns"):
             raise UsageTypeError(f"timings cannot be a {type(frame).__name__}")
         names = column_names(frame, "timings")
-        if odd := [name for name in names if not isinstance(name, str)]:
-            raise UsageError(f"the column {odd[0]!r} has no name that is a text; rename it")
+        if not_texts := [name for name in names if not isinstance(name, str)]:
+            raise UsageError(f"the column {not_texts[0]!r} has no name that is a text; rename it")
         missing = {"event", "seconds"} - set(names)
         if missing:
             needed = "'event', the names of the kernels, and 'seconds'"
             raise UsageError(f"the DataFrame has no column {min(missing)!r}: it needs {needed}")
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise UsageError(f"the DataFrame has several columns {twice[0]!r}")
+        if duplicates := [name for name in names if names.count(name) > 1]:
+            raise UsageError(f"the DataFrame has several columns {duplicates[0]!r}")
         parameters, are_numbered = _parameters_among(names)
         seconds = to_seconds(frame["seconds"], len(frame), "the column 'seconds'")
         columns = [
@@ -133,16 +133,20 @@ class Timings:
         params = np.column_stack([np.empty((len(frame), 0)), *columns])
         events = np.asarray(frame["event"], dtype=object).tolist()
         named = (_event_of(*row) for row in enumerate(events, 1))
-        absent = np.isnan(params)
-        last = (~absent * np.arange(1, 1 + len(parameters))).max(axis=1, initial=0)
+        is_missing = np.isnan(params)
+        last = (~is_missing * np.arange(1, 1 + len(parameters))).max(axis=1, initial=0)
         keys, key = numbered(zip(named, (last * are_numbered).tolist(), strict=True))
-        timings, called = [], {}
+        timings, names_by_event = [], {}
         for (event, count), rows in zip(keys, rows_by_key(key, key >= 0), strict=True):
-            used = np.arange(len(parameters)) < count if are_numbered else ~absent[rows].all(axis=0)
-            timings.append(EventTimings(event, params[rows][:, used], seconds[rows]))
+            is_used = (
+                np.arange(len(parameters)) < count
+                if are_numbered
+                else ~is_missing[rows].all(axis=0)
+            )
+            timings.append(EventTimings(event, params[rows][:, is_used], seconds[rows]))
             if not are_numbered:
-                called[event] = tuple(np.array(parameters, dtype=object)[used].tolist())
-        return replace(cls._of(tuple(timings)), names=called)
+                names_by_event[event] = tuple(np.array(parameters, dtype=object)[is_used].tolist())
+        return replace(cls._of(tuple(timings)), names=names_by_event)
 
     @classmethod
     def _of(cls, samples: tuple[EventTimings, ...]) -> Timings:

@@ -35,7 +35,7 @@ _UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
 
 
 @dataclass(slots=True)
-class KindStats:
+class EventStats:
     """The lines of one event with one number of parameters, and times in one unit."""
 
     event: str
@@ -114,20 +114,20 @@ class LineStats(Readable):
     """The statistics of all lines of some files."""
 
     param_names: ParamNames
-    by_kind: dict[tuple[str, int, TimeUnit], KindStats] = field(default_factory=dict)
+    by_key: dict[tuple[str, int, TimeUnit], EventStats] = field(default_factory=dict)
     malformed: MalformedLines = field(default_factory=MalformedLines)
     kept: int = 0
     """The number of lines that are kept for the variation of times."""
 
     @property
-    def kinds(self) -> list[KindStats]:
+    def events(self) -> list[EventStats]:
         """The statistics by event, number of parameters and unit, sorted by these."""
-        return [self.by_kind[kind] for kind in sorted(self.by_kind)]
+        return [self.by_key[key] for key in sorted(self.by_key)]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Malformed lines, files that are given more than once, and names of no event."""
-        keys = [(event, parameters) for event, parameters, _ in self.by_kind]
+        keys = [(event, parameters) for event, parameters, _ in self.by_key]
         return (*self.malformed.warnings("line"), *self.param_names.unused(keys))
 
     def read(self, path: Path) -> None:
@@ -136,8 +136,8 @@ class LineStats(Readable):
         for _, table in self.malformed.scanned(path):
             for unit in TimeUnit:
                 for event, rows, params in line_groups(table, "params", table.time_unit == unit):
-                    kind = event, params.shape[1], unit
-                    stats, times = self.by_kind.setdefault(kind, KindStats(*kind)), table.time[rows]
+                    key = event, params.shape[1], unit
+                    stats, times = self.by_key.setdefault(key, EventStats(*key)), table.time[rows]
                     stats.add(params, times)
                     if unit != TimeUnit.NONE and self.kept < LINES_KEPT:
                         stats.keep(params, times)
@@ -146,14 +146,14 @@ class LineStats(Readable):
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as a JSON object."""
         return {
-            "events": [kind.to_json() for kind in self.kinds],
+            "events": [event.to_json() for event in self.events],
             "malformed_lines": self.malformed.count,
             "warnings": list(self.warnings),
         }
 
     def text(self) -> str:
         """Return the statistics as text, a few lines for each event."""
-        lines = [line for kind in self.kinds for line in kind.text_lines(self.param_names)]
+        lines = [line for event in self.events for line in event.text_lines(self.param_names)]
         if self.kept >= LINES_KEPT:
             lines.append(f"the variation is that of the first {self.kept:,} lines with a time")
         return "\n".join(lines or ["no timing or param lines"])
@@ -208,27 +208,29 @@ class ReplicateSpread:
 def spread_of(timings: EventTimings) -> ReplicateSpread:
     """Return the spread of an event's times, pooled over the points measured repeatedly."""
     timings = timings.usable()
-    again = DistinctPoints.of_rows(timings.params).count_of_row > 1
-    timings = timings.part(again & (timings.seconds > 0))
+    recurs = DistinctPoints.of_rows(timings.params).count_of_row > 1
+    timings = timings.part(recurs & (timings.seconds > 0))
     points, seconds = DistinctPoints.of_rows(timings.params), timings.seconds
     point = points.point_of_row
-    middle = _medians(points, seconds)[point]
-    near = (seconds <= LARGEST_FACTOR * middle) & (seconds >= middle / LARGEST_FACTOR)
-    counts = np.bincount(point[near], minlength=len(points))
-    twice = near & (counts[point] > 1)
+    medians = _medians(points, seconds)[point]
+    is_inlier = (seconds <= LARGEST_FACTOR * medians) & (seconds >= medians / LARGEST_FACTOR)
+    counts = np.bincount(point[is_inlier], minlength=len(points))
+    is_repeated = is_inlier & (counts[point] > 1)
     repeated = counts > 1
-    freedom = int((counts[repeated] - 1).sum())
+    degrees_of_freedom = int((counts[repeated] - 1).sum())
     relative = None
-    if freedom:
-        sums = np.bincount(point[twice], weights=seconds[twice], minlength=len(points))
-        means = sums[point[twice]] / counts[point[twice]]
-        relative = math.sqrt(float(((seconds[twice] / means - 1) ** 2).sum()) / freedom)
+    if degrees_of_freedom:
+        sums = np.bincount(point[is_repeated], weights=seconds[is_repeated], minlength=len(points))
+        means = sums[point[is_repeated]] / counts[point[is_repeated]]
+        relative = math.sqrt(
+            float(((seconds[is_repeated] / means - 1) ** 2).sum()) / degrees_of_freedom
+        )
     return ReplicateSpread(
         timings.event,
         timings.parameters,
-        lines=int(np.count_nonzero(twice)),
+        lines=int(np.count_nonzero(is_repeated)),
         points=int(np.count_nonzero(repeated)),
-        left_out=int(np.count_nonzero(~near)),
+        left_out=int(np.count_nonzero(~is_inlier)),
         relative=relative,
     )
 
@@ -240,7 +242,7 @@ def _medians(points: DistinctPoints, seconds: Floats) -> Floats:
     wrong; the shorter one is then an outlier, and the point says nothing.
     """
     order, starts = points.in_order(seconds)
-    rising, first, counts = seconds[order], starts[:-1], points.counts
+    ascending, first, counts = seconds[order], starts[:-1], points.counts
     upper = first + counts // 2
     lower = np.where(counts > 2, first + (counts - 1) // 2, upper)
-    return np.asarray((rising[lower] + rising[upper]) / 2)
+    return np.asarray((ascending[lower] + ascending[upper]) / 2)

@@ -65,21 +65,21 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _DIMENSION = re.compile(r"([a-o])([1-9][0-9]?)")
 _TABLE = "events"
 _NO_BRACES = str.maketrans("{}", "__")
-_MOST = 1e300
+_MOST_PARAMETER = 1e300
 """The largest parameter."""
 
 Tensors: TypeAlias = list[Sequence[float]]
 """The dimensions of some tensors."""
 
 
-class _Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An entry of a file, as it is written."""
 
     group: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     params: Annotated[list[str], msgspec.Meta(max_length=MAX_PARAMETERS)] | None = None
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _EventParamsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of entries."""
 
     events: dict[str, Any] = {}
@@ -124,25 +124,25 @@ class EventParams:
         names = part["name"]
         rules, rule = numbered(last_match(self.rules, text, _BY_DEFAULT) for text in names.distinct)
         events, event = numbered(
-            rules[which].group or event_name(text)
-            for which, text in zip(rule.tolist(), names.distinct, strict=True)
+            rules[number].group or event_name(text)
+            for number, text in zip(rule.tolist(), names.distinct, strict=True)
         )
         name, lacking = names.number[rows], Counter[str]()
         table = np.full((len(rows), MAX_PARAMETERS), np.nan)
         is_complete = np.ones(len(rows), dtype=np.bool_)
-        for which, of_rule in enumerate(rules):
-            nodes = np.flatnonzero(rule[name] == which)
-            if of_rule.params is None:
+        for number, event_rule in enumerate(rules):
+            nodes = np.flatnonzero(rule[name] == number)
+            if event_rule.params is None:
                 table[nodes] = _by_default(part, rows[nodes])
                 continue
             inputs = _columns(
-                len(nodes), (_variable(part, rows[nodes], v) for v in of_rule.variables)
+                len(nodes), (_variable(part, rows[nodes], v) for v in event_rule.variables)
             )
-            values = _columns(len(nodes), (term.evaluate(inputs) for term in of_rule.params))
+            values = _columns(len(nodes), (term.evaluate(inputs) for term in event_rule.params))
             table[nodes, : values.shape[1]] = values
             is_complete[nodes] = np.isfinite(values).all(axis=1)
             unknown = np.isnan(inputs[~is_complete[nodes]]).sum(axis=0).tolist()
-            lacking.update(dict(zip(of_rule.variables, unknown, strict=True)))
+            lacking.update(dict(zip(event_rule.variables, unknown, strict=True)))
         table, count = table[is_complete], np.count_nonzero(is_complete)
         records = ParamRecords(
             events=events,
@@ -210,7 +210,7 @@ def _listed(shapes: str) -> list[float]:
     flat = [*chain(*tensors)]
     if len(flat) <= MAX_PARAMETERS:
         return flat
-    return [float(len(tensors)), float(min(sum(map(math.prod, tensors)), _MOST))]
+    return [float(len(tensors)), float(min(sum(map(math.prod, tensors)), _MOST_PARAMETER))]
 
 
 _PLAIN = msgspec.json.Decoder(list[list[Annotated[int, msgspec.Meta(gt=-(10**18), lt=10**18)]]])
@@ -246,8 +246,8 @@ def read_event_params(path: Path | None) -> EventParams:
     read = read_model_text(path)
     toml = read_toml(read.text, read.name)
     rules = []
-    for pattern in toml.declared(_File).events:
-        entry = toml.declared(_Written, _TABLE, pattern)
+    for pattern in toml.declared(_EventParamsFile).events:
+        entry = toml.declared(_FileEntry, _TABLE, pattern)
         try:
             format_line(entry.group or _TABLE, time_s=0)
         except LineFormatError as error:
@@ -394,28 +394,33 @@ def _lines(params: EventParams, types: tuple[int, ...], part: Part) -> _Lines:
     records, lacking = params.records(part, rows)
     table = records.params.reshape(-1, MAX_PARAMETERS)
     points = DistinctPoints.of_rows(np.column_stack([records.event, table]))
-    first, around = points.rows.first, dict[int, tuple[str, str]]()
+    first, texts_around = points.rows.first, dict[int, tuple[str, str]]()
     counts = records.param_count[first]
     params_of = table[first, : counts.max(initial=0)].tolist()
     calls = zip(records.event[first].tolist(), params_of, counts.tolist(), strict=True)
     for point, (event, values, count) in enumerate(calls):
         with suppress(LineFormatError):
-            around[point] = around_time(records.events[event], values[:count])
-    used = np.array([*around], dtype=np.int64)
-    usable = np.isin(points.point_of_row, used)
+            texts_around[point] = around_time(records.events[event], values[:count])
+    usable_points = np.array([*texts_around], dtype=np.int64)
+    usable = np.isin(points.point_of_row, usable_points)
     timed = zip(
         points.point_of_row[usable].tolist(), duration_s[records.seb[usable]].tolist(), strict=True
     )
     lines = [
-        f"{around[point][0]}{number_text(time_s, 'a time')}{around[point][1]}"
+        f"{texts_around[point][0]}{number_text(time_s, 'a time')}{texts_around[point][1]}"
         for point, time_s in timed
     ]
     left_out = {"zero": len(chosen) - len(rows), "unusable": len(rows) - len(lines)}
-    events = [records.events[event] for event in records.event[first[used]].tolist()]
+    events = [records.events[event] for event in records.event[first[usable_points]].tolist()]
     return _Lines(
         "".join(lines).encode(),
         list(
-            zip(events, map(bytes, table[first[used]]), points.counts[used].tolist(), strict=True)
+            zip(
+                events,
+                map(bytes, table[first[usable_points]]),
+                points.counts[usable_points].tolist(),
+                strict=True,
+            )
         ),
         left_out,
         lacking,

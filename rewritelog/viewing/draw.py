@@ -229,8 +229,8 @@ def _summary(view: TimelineView) -> list[str]:
             f"{run.label}: {busy} of the {length} from the first start to the last end in the "
             f"picture{'' if run.lanes else inside}."
         )
-        if panel.messages is not None and panel.messages.drawn < panel.messages.messages:
-            count = f"{panel.messages.drawn:,} of {panel.messages.messages:,}"
+        if panel.messages is not None and panel.messages.drawn < panel.messages.in_window:
+            count = f"{panel.messages.drawn:,} of {panel.messages.in_window:,}"
             lines.append(f"{count} messages are drawn, chosen at random.")
     return lines
 

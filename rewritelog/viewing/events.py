@@ -57,7 +57,7 @@ class EventView:
     """Returns the location of a line, as `file:line`."""
     unseen: bool = False
     """Whether the fit was not made from these lines."""
-    called: str = ""
+    short_name: str = ""
     """The event's name in a list of events, if that is not the whole name."""
     left_out: Flags | np.bool_ = np.False_
     """Which lines were excluded from the fit."""
@@ -94,7 +94,7 @@ class EventView:
     @property
     def label(self) -> str:
         """Return the event's name on the page."""
-        return event_label(self.called or self.timings.event, self.parameters, names=self.names)
+        return event_label(self.short_name or self.timings.event, self.parameters, names=self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,27 +120,31 @@ class EventView:
         return np.asarray(known & ~near & ~self.left_out)
 
 
-def views_of(read: Timings, fitted: Fitted, *, unseen: bool = False) -> list[EventView]:
+def views_of(timings: Timings, fitted: Fitted, *, unseen: bool = False) -> list[EventView]:
     """Return the views of the at most `MOST_EVENTS` events whose lines took the most time.
 
     `unseen`: the fit was not made from these lines. Functions of one term are fitted with the
     weights of the fit, if it records them.
     """
-    entries = np.arange(len(read.timings))
+    entries = np.arange(len(timings.timings))
     if len(entries) > MOST_EVENTS:
-        totals = [event.seconds[np.isfinite(event.seconds)].sum() for event in read.timings]
+        totals = [event.seconds[np.isfinite(event.seconds)].sum() for event in timings.timings]
         entries = np.sort(np.argsort(-np.array(totals), kind="stable")[:MOST_EVENTS])
     options = fitted.raw.options if isinstance(fitted.raw, FitByEvent) else {}
     weights = cast(Weighting, options.get("weights", "relative"))
     loss = cast(Loss, options.get("loss", "huber"))
-    shown = [read.timings[entry] for entry in entries]
-    tried = map_in_processes(lambda event: single_term_functions(event, weights, loss), shown)
-    called = shorten_all([event.event for event in shown], LABEL_WIDTH)
+    shown = [timings.timings[entry] for entry in entries]
+    single_terms = map_in_processes(
+        lambda event: single_term_functions(event, weights, loss), shown
+    )
+    short_names = shorten_all([event.event for event in shown], LABEL_WIDTH)
     views: list[EventView] = []
-    for entry, timings, terms, name in zip(entries.tolist(), shown, tried, called, strict=True):
-        where = partial(read.where, entry)
+    for entry, samples, terms, name in zip(
+        entries.tolist(), shown, single_terms, short_names, strict=True
+    ):
+        where = partial(timings.where, entry)
         report_progress("trying functions of event term, event", len(views) + 1, len(shown))
-        views.append(EventView(timings, fitted, terms, where, unseen, name))
+        views.append(EventView(samples, fitted, terms, where, unseen, name))
     return views
 
 

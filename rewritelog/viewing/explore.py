@@ -47,10 +47,10 @@ def explore(options: ExploreCommand) -> None:
         raise UsageError(
             f"{spelled('dilation')} needs {spelled('logs')}: it changes what no fit covers of them"
         )
-    read = samples_of(options.timings, options.clock_hz, strict=options.strict)
-    if len(read.timings) > MOST_EVENTS:
+    timings = samples_of(options.timings, options.clock_hz, strict=options.strict)
+    if len(timings.timings) > MOST_EVENTS:
         raise UsageError(
-            f"the timings hold {len(read.timings):,} events; explore shows at most "
+            f"the timings hold {len(timings.timings):,} events; explore shows at most "
             f"{MOST_EVENTS:,}: give it files with the events that matter, or make a page with "
             f"fit {spelled('html')}"
         )
@@ -58,7 +58,7 @@ def explore(options: ExploreCommand) -> None:
     saving = Saving(options.output, inputs, formulas, options.clock_hz, force=options.force)
     if text := saving.refusal():
         sys.stderr.write(f"warning: {text}; else nothing can be saved\n")
-    session = Session(read, formulas, names)
+    session = Session(timings, formulas, names)
     effect = None if options.logs is None else effect_on(options.logs, options.params)
 
     with Explorer(session, saving, effect, options.dilation or 1.0) as explorer, _until_ctrl_c():

@@ -110,8 +110,8 @@ NEW_LINES = "The column of the fit shows the R² of its predictions of these lin
 
 def fit_page(report: FitReport) -> str:
     """Return the HTML page of a fit."""
-    quality, sections = shown_events(report.read, report.fitted)
-    lines = count_text(len(report.read), "timing line")
+    quality, sections = shown_events(report.timings, report.fitted)
+    lines = count_text(len(report.timings), "timing line")
     verdict = [f"Model {report.fitted.name}, fitted to {lines}.", *quality]
     title = f"Fit of {some_text([path.name for path in files_of(report.request.timings)], 3)}"
     return page_text(title, verdict, sections, report.warnings)
@@ -119,7 +119,7 @@ def fit_page(report: FitReport) -> str:
 
 def verify_page(report: VerifyReport) -> str:
     """Return the HTML page of a model verified on timing lines that it was not fitted to."""
-    quality, sections = shown_events(report.read, report.fitted, unseen=True)
+    quality, sections = shown_events(report.timings, report.fitted, unseen=True)
     score = report.overall
     error = percent_text(score.mean_relative_error)
     verdict = [
@@ -138,16 +138,16 @@ def verify_page(report: VerifyReport) -> str:
 
 
 def shown_events(
-    read: Timings, fitted: Fitted, *, unseen: bool = False
+    timings: Timings, fitted: Fitted, *, unseen: bool = False
 ) -> tuple[list[str], list[Section]]:
     """Return the sentences and the sections about all events, the largest mean error first.
 
     Events without a mean error come last. `unseen`: the fit was not made from these lines.
     """
-    views = views_of(read, fitted, unseen=unseen)
+    views = views_of(timings, fitted, unseen=unseen)
     views.sort(key=lambda view: -(view.quality[1] or 0.0))
     seen = NEW_LINES if unseen else OWN_LINES
-    return quality_lines(views, read.timings), events_sections(views, seen)
+    return quality_lines(views, timings.timings), events_sections(views, seen)
 
 
 def quality_lines(views: Sequence[EventView], timings: Sequence[EventTimings]) -> list[str]:

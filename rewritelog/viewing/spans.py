@@ -29,9 +29,9 @@ class Spans:
 
     labels: Sequence[str]
     """Names of SEBs, and then events, all made printable."""
-    names: int
+    name_count: int
     """How many of the labels are names."""
-    sebs: int
+    seb_count: int
     """How many of the rows are SEBs."""
     pe: Ints
     seb: Ints
@@ -40,7 +40,7 @@ class Spans:
     end_s: Floats
     label: Ints
     """Index into `labels`; −1 for a bracket whose event no param record names."""
-    of: Ints
+    seb_row: Ints
     """The row of the SEB itself, or of a bracket's SEB."""
 
     @classmethod
@@ -54,14 +54,14 @@ class Spans:
         """Join `sebs`: pe, seb, start_s, end_s, name; and `brackets`: of, start_s, end_s, event."""
         pe, seb, start_s, end_s, name = sebs
         labels = [printable(text) or NO_NAME for text in names]
-        count, of = len(labels), np.arange(len(pe))
+        count, seb_row = len(labels), np.arange(len(pe))
         if brackets is not None:
-            of = np.append(of, brackets[0])
+            seb_row = np.append(seb_row, brackets[0])
             start_s, end_s = np.append(start_s, brackets[1]), np.append(end_s, brackets[2])
             event = brackets[3].astype(np.int64)
             name = np.append(name, np.where(event < 0, -1, event + count))
             labels += [printable(text) for text in events]
-        return cls(labels, count, len(pe), pe[of], seb[of], start_s, end_s, name, of)
+        return cls(labels, count, len(pe), pe[seb_row], seb[seb_row], start_s, end_s, name, seb_row)
 
     @classmethod
     def of_block(cls, loaded: LoadedBlock, params: ParamFolder | None) -> Spans:
@@ -71,17 +71,17 @@ class Spans:
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
         sebs = block.pe, block.index, start_s, end_s, name
         brackets, events = block.brackets, tuple[str, ...]()
-        of, times, event = brackets.seb, brackets.times, np.full(len(brackets), -1)
+        seb_row, times, event = brackets.seb, brackets.times, np.full(len(brackets), -1)
         if params is not None and params.pes:
             records, _ = read_params(params, loaded, strict=False)
             paired, events = Paired.of(block, records), records.events
-            rest = ~np.isin(of, paired.seb)
-            of = np.append(paired.seb, of[rest])
+            rest = ~np.isin(seb_row, paired.seb)
+            seb_row = np.append(paired.seb, seb_row[rest])
             times = np.concatenate([paired.times(block), times[rest]])
             event = np.append(records.event[paired.record], event[rest])
         with np.errstate(over="ignore", invalid="ignore"):
-            begins_s, ends_s = start_s[of] + times.T
-        return cls._of(names, sebs, events, (of, begins_s, ends_s, event))
+            begins_s, ends_s = start_s[seb_row] + times.T
+        return cls._of(names, sebs, events, (seb_row, begins_s, ends_s, event))
 
     @classmethod
     def of_replay(cls, outcome: ReplayedRun) -> Spans:
@@ -105,26 +105,26 @@ class Spans:
     @cached_property
     def finite(self) -> Flags:
         """Whether each row is a SEB with finite times, or a bracket in one."""
-        return (np.isfinite(self.start_s) & np.isfinite(self.end_s))[self.of]
+        return (np.isfinite(self.start_s) & np.isfinite(self.end_s))[self.seb_row]
 
     @cached_property
     def closed(self) -> Flags:
         """Whether each row is a SEB that is also closed, or a bracket in one."""
-        return self.finite & (self.end_s >= self.start_s)[self.of]
+        return self.finite & (self.end_s >= self.start_s)[self.seb_row]
 
     def extent(self) -> Extent:
         """Return the first start, the last end, and the seconds of each name and event."""
-        start_s, end_s = self.start_s[: self.sebs], self.end_s[: self.sebs]
+        start_s, end_s = self.start_s[: self.seb_count], self.end_s[: self.seb_count]
         named = self.closed & (self.label >= 0)
         with np.errstate(over="ignore", invalid="ignore"):
             seconds = (self.end_s - self.start_s)[named]
         sums = np.bincount(self.label[named], seconds, len(self.labels)).tolist()
         name_s, event_s = Counter[str](), Counter[str]()
         for number, (label, total) in enumerate(zip(self.labels, sums, strict=True)):
-            (name_s if number < self.names else event_s)[label] += total
+            (name_s if number < self.name_count else event_s)[label] += total
         return Extent(
-            float(start_s[self.finite[: self.sebs]].min(initial=math.inf)),
-            float(end_s[self.closed[: self.sebs]].max(initial=-math.inf)),
+            float(start_s[self.finite[: self.seb_count]].min(initial=math.inf)),
+            float(end_s[self.closed[: self.seb_count]].max(initial=-math.inf)),
             name_s,
             event_s,
         )
@@ -160,7 +160,7 @@ class MessageLines:
     to_row: Ints
     sent_s: Floats
     arrived_s: Floats
-    messages: int
+    in_window: int
     """Messages in the window, drawn or not."""
     drawn: int
     """Messages chosen to be drawn."""

@@ -58,9 +58,9 @@ class Bars(NamedTuple):
     start_s: Floats
     end_s: Floats
 
-    def take(self, which: Ints) -> Bars:
+    def take(self, rows: Ints) -> Bars:
         """Return some of the bars."""
-        return Bars._make(column[which] for column in self)
+        return Bars._make(column[rows] for column in self)
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,9 @@ class TimelineView:
         place = {name: layer for layer, name in enumerate(self.names)}
         layers = [place.get(label, len(self.names)) for label in (*spans.labels, "")]
         if self.colour_by == "name":
-            layers[spans.names :] = [last] * (len(layers) - spans.names)
+            layers[spans.name_count :] = [last] * (len(layers) - spans.name_count)
         else:
-            layers[: spans.names] = [last] * spans.names
+            layers[: spans.name_count] = [last] * spans.name_count
         return np.array(layers)[spans.label]
 
     @property
@@ -344,28 +344,32 @@ def _window(
 
 def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Panel:
     rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
-    all_bars, known = list[Bars](), 0
+    all_bars, bar_count = list[Bars](), 0
     parts, steps = np.zeros((2, view.rows, view.columns + 1, len(view.layers)))
     for part in run.map(partial(_panel_part, view, rows), view.colour_by):
         for sums, added in zip((parts, steps), part.times, strict=True):
             sums.reshape(-1)[added.cells] += added.times
-        sebs, left_out, known = sebs + part.sebs, left_out + part.left_out, known + part.known
+        sebs, left_out, bar_count = (
+            sebs + part.sebs,
+            left_out + part.left_out,
+            bar_count + part.bar_count,
+        )
         all_bars.append(part.bars)
-        if known > MOST_BARS:
+        if bar_count > MOST_BARS:
             all_bars.clear()
     members = np.bincount(rows[rows >= 0])
     cells = (parts + steps.cumsum(axis=1))[:, :-1] / members[:, None, None]
     if view.colour_by == "event":  # brackets lie within their SEBs
         cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
     over_time = np.einsum("rcl,r->cl", cells, members / members.sum())
-    single = None
-    if known <= MOST_BARS:
-        single = Bars._make(map(np.concatenate, zip(*all_bars, strict=True)))
+    bars = None
+    if bar_count <= MOST_BARS:
+        bars = Bars._make(map(np.concatenate, zip(*all_bars, strict=True)))
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
     if seed is not None and run.logs.has_messages:
         lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
-    return Panel(run, cells, over_time, single, from_s, to_s, sebs, left_out, lines)
+    return Panel(run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines)
 
 
 class _CellTimes(NamedTuple):
@@ -380,7 +384,7 @@ class _PanelPart(NamedTuple):
 
     bars: Bars
     """Empty if there are too many to be drawn as bars."""
-    known: int
+    bar_count: int
     """The number of SEBs and brackets in the time window."""
     times: tuple[_CellTimes, _CellTimes]
     """The parts and the steps of their PE time, from `_times`."""
@@ -395,16 +399,16 @@ def _panel_part(view: TimelineView, rows: Ints, spans: Spans, /) -> _PanelPart:
     """
     row = rows[spans.pe]
     chosen = (row >= 0) & spans.closed
-    seen = chosen & (spans.end_s >= view.from_s) & (spans.start_s <= view.to_s)
-    which = np.flatnonzero(seen)
-    which = which[np.argsort(spans.of[which], kind="stable")]
+    in_window = chosen & (spans.end_s >= view.from_s) & (spans.start_s <= view.to_s)
+    drawn = np.flatnonzero(in_window)
+    drawn = drawn[np.argsort(spans.seb_row[drawn], kind="stable")]
     columns = row, view.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
-    of_sebs = slice(spans.sebs)
+    of_sebs = slice(spans.seb_count)
     left_out = np.count_nonzero((row >= 0)[of_sebs]) - np.count_nonzero(chosen[of_sebs])
-    bars = Bars._make(columns).take(which)
-    kept_bars = bars if len(which) <= MOST_BARS else bars.take(which[:0])
-    sebs = np.count_nonzero(seen[of_sebs])
-    return _PanelPart(kept_bars, len(which), _times(bars, view), int(sebs), int(left_out))
+    bars = Bars._make(columns).take(drawn)
+    kept_bars = bars if len(drawn) <= MOST_BARS else bars.take(drawn[:0])
+    sebs = np.count_nonzero(in_window[of_sebs])
+    return _PanelPart(kept_bars, len(drawn), _times(bars, view), int(sebs), int(left_out))
 
 
 def _times(bars: Bars, view: TimelineView) -> tuple[_CellTimes, _CellTimes]:

@@ -171,12 +171,12 @@ def test_stats_do_not_depend_on_how_lines_are_cut_into_files_and_chunks(
     outputs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uncut = StatsCommand(outputs).run()
-    assert sum(kind.lines for kind in uncut.kinds) == 3 * 201 + 1
-    assert {kind.unit for kind in uncut.kinds} == set(TimeUnit)
+    assert sum(kind.lines for kind in uncut.events) == 3 * 201 + 1
+    assert {kind.unit for kind in uncut.events} == set(TimeUnit)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=1000))
     cut = StatsCommand(outputs).run()
     assert cut.malformed.count == uncut.malformed.count
-    for kind, cut_kind in zip(uncut.kinds, cut.kinds, strict=True):
+    for kind, cut_kind in zip(uncut.events, cut.events, strict=True):
         assert kind.to_json().keys() == cut_kind.to_json().keys()
         for name, value in kind.to_json().items():
             is_number = isinstance(value, float)
@@ -191,7 +191,7 @@ def test_stats_keep_a_bounded_number_of_lines(
     path = tmp_path / "out"
     path.write_text("".join(format_line("k", (i % 4,), time_s=1) for i in range(1000)))
     report = StatsCommand(path).run()
-    (kind,) = report.kinds
+    (kind,) = report.events
     assert (kind.lines, kind.total) == (1000, 1000)
     assert kind.spread is not None
     assert (kind.spread.relative, kind.spread.points) == (0.0, 4)
@@ -207,7 +207,7 @@ def test_stats_hold_little_for_each_of_many_events(tmp_path: Path) -> None:
     report = StatsCommand(path).run()
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(report.kinds) == events
+    assert len(report.events) == events
     assert held < 800 * events
 
 
@@ -279,7 +279,7 @@ def test_merge_of_more_than_fits_memory(
     """Runs of a few lines give the same file."""
     MergeCommand(outputs, output=tmp_path / "whole").run()
     monkeypatch.setattr(merge, "RUN_BYTES", 1000)
-    monkeypatch.setattr(merge, "MERGED_AT_ONCE", 3)
+    monkeypatch.setattr(merge, "MERGED_RUNS", 3)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=3000))
     MergeCommand(outputs, output=tmp_path / "by runs").run()
     assert (tmp_path / "by runs").read_bytes() == (tmp_path / "whole").read_bytes()

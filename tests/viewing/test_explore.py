@@ -296,7 +296,7 @@ def test_events_are_fitted_as_by_the_command_when_the_page_asks(tmp_path: Path) 
         assert '"fitted":[0,1,2,3]' in page
 
     converse(session, talk)
-    model = Auto(AutoOptions(), None).fit(session.read.timings)
+    model = Auto(AutoOptions(), None).fit(session.timings.timings)
     table = np.array([[3.0], [50.0]])
     for number in session.numbers:
         event = session.events[number].event

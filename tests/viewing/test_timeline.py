@@ -181,7 +181,7 @@ def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> N
     assert lines is not None
     assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0], [1])
     assert (lines.sent_s.tolist(), lines.arrived_s.tolist()) == ([1.0], [1.5])
-    assert (lines.messages, lines.drawn) == (1, 1)
+    assert (lines.in_window, lines.drawn) == (1, 1)
 
 
 def test_rows_are_labelled_with_their_pes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def test_the_first_message_of_a_repeated_number_is_drawn_as_in_a_replay(tmp_path
         lines = timeline_view([Run(logs)], window=(from_s, None), seed=seed).panels[0].messages
         assert lines is not None
         assert sorted(lines.sent_s.tolist()) == sent_s
-        assert lines.messages == len(sent_s)
+        assert lines.in_window == len(sent_s)
 
 
 @pytest.mark.parametrize(("text", "pes"), [("0", (0,)), ("0-2,5", (0, 1, 2, 5)), ("3, 3", (3,))])

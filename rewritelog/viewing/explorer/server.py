@@ -158,7 +158,7 @@ class Explorer(ThreadingTCPServer):
         )
 
     def _files(self) -> str:
-        return some_text([path.name for path in self.session.read.inputs], 3)
+        return some_text([path.name for path in self.session.timings.inputs], 3)
 
     def _verdict(self, changed: Changed = NOT_CHANGED) -> list[str]:
         """Return the summary of the fits made so far, for the top of the page."""
@@ -166,7 +166,7 @@ class Explorer(ThreadingTCPServer):
         views = [session.view(event, changed) for event, fit in enumerate(results) if fit]
         left_out = sum(len(result.choices.left_out) for result in results if result)
         words = f"{left_out:,} left out" if left_out else "none left out"
-        lines = count_text(len(session.read), "timing line")
+        lines = count_text(len(session.timings), "timing line")
         return [f"{lines} of {self._files()}; {words}.", *quality_lines(views, ())]
 
     def answer(self, body: bytes) -> dict[str, Any]:
@@ -204,8 +204,8 @@ class Explorer(ThreadingTCPServer):
                 return {"saved": self._saving.save(session, changed)}
             case requests.Rewrite(dilation=dilation) if effect is not None:
                 models = session.model(), session.model(changed)
-                told: dict[str, Any] = self._work.result(lambda: effect(*models, dilation))
-                return told
+                effects: dict[str, Any] = self._work.result(lambda: effect(*models, dilation))
+                return effects
             case requests.Predict(event=event, params=params):
                 return session.predict(event, params, changed)
             case requests.Fit(event=event, first=True):
@@ -231,7 +231,7 @@ def _end(connection: socket) -> None:
         connection.shutdown(SHUT_RDWR)
 
 
-class _Request(BufferedReader):
+class _LimitedReader(BufferedReader):
     """What a connection sends, as if it ended after `MOST_HEAD_BYTES` of lines."""
 
     left = MOST_HEAD_BYTES
@@ -252,7 +252,7 @@ class _Page(BaseHTTPRequestHandler):
     def setup(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they are for the main thread
         super().setup()
-        self.rfile = _Request(self.connection.makefile("rb", 0))
+        self.rfile = _LimitedReader(self.connection.makefile("rb", 0))
 
     def parse_request(self) -> bool:
         """Read a request; return whether it is accepted."""

@@ -152,33 +152,33 @@ class Session:
     """
 
     def __init__(
-        self, read: Timings, text: ModelText | None = None, names: ParamNames | None = None
+        self, timings: Timings, text: ModelText | None = None, names: ParamNames | None = None
     ) -> None:
-        self.read = read
+        self.timings = timings
         self.entries = tuple(
-            entry for entry, timings in enumerate(read.timings) if len(timings.usable().seconds)
+            entry for entry, samples in enumerate(timings.timings) if len(samples.usable().seconds)
         )
         """The index of each event in the timings."""
         formulas = None if text is None else parse_formulas(text.text, text.name)
-        self.events = tuple(read.timings[entry] for entry in self.entries)
+        self.events = tuple(timings.timings[entry] for entry in self.entries)
         """The lines of each event."""
         by_event = [
-            None if formulas is None else formulas.for_event(*timings.key)
-            for timings in self.events
+            None if formulas is None else formulas.for_event(*samples.key)
+            for samples in self.events
         ]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """The first choices for each event."""
         self._names = tuple(
-            (formula and formula.names) or (names.for_event(*timings.key) if names else ())
-            for formula, timings in zip(by_event, self.events, strict=True)
+            (formula and formula.names) or (names.for_event(*samples.key) if names else ())
+            for formula, samples in zip(by_event, self.events, strict=True)
         )
-        keys, notes = [timings.key for timings in read.timings], [*read.warnings]
+        keys, notes = [samples.key for samples in timings.timings], [*timings.warnings]
         if formulas is not None:
             notes += formulas.unused(keys)
         self.warnings = tuple(notes)
         """The warnings of the timings, and of formulas that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
-        self.most_parameters = max((timings.parameters for timings in self.events), default=0)
+        self.most_parameters = max((samples.parameters for samples in self.events), default=0)
 
     def fit(self, event: int, choices: FitChoices) -> Result:
         """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
@@ -213,7 +213,7 @@ class Session:
 
     def view(self, event: int, changed: Changed = NOT_CHANGED) -> EventView:
         """Return what the page shows of an event, with all lines, including those left out."""
-        where = partial(self.read.where, self.entries[event])
+        where = partial(self.timings.where, self.entries[event])
         result, timings = self.result(event, changed), self.events[event]
         fits, terms = {}, SingleTermFunctions((), {})
         left_out = np.zeros(len(timings.seconds), dtype=np.bool_)
@@ -232,19 +232,19 @@ class Session:
                 continue
             choices, fit = result.choices, result.fit
             by_key[fit.event, fit.parameters] = fit
-            if left_out := [self.read.where(entry, row) for row in sorted(choices.left_out)]:
+            if left_out := [self.timings.where(entry, row) for row in sorted(choices.left_out)]:
                 notes.append(f"{fit.event}: left out of the fit: {some_text(left_out, 20)}")
             if choices.options != plain:
                 options = ", ".join(f"{name} {value}" for name, value in choices.options.items())
                 notes.append(f"{fit.event}: fitted with {options}")
         usable = set(self.entries)
-        unfitted = [t.key for entry, t in enumerate(self.read.timings) if entry not in usable]
+        unfitted = [t.key for entry, t in enumerate(self.timings.timings) if entry not in usable]
         fits = FittedEvents("auto", plain, by_key, tuple(unfitted), tuple(notes))
         return Fitted("auto", fits)
 
     def kept_timings(self, changed: Changed) -> tuple[EventTimings, ...]:
         """Return the samples that the model is fitted to, in the order of the files."""
-        kept = list(self.read.timings)
+        kept = list(self.timings.timings)
         for entry, result in zip(self.entries, self.results(changed), strict=True):
             if result is not None:
                 kept[entry] = kept[entry].part(result.choices.kept(kept[entry]))
@@ -306,7 +306,7 @@ class Saving:
         if text := self._refusal(paths):
             raise OutputError(text)
         check_outputs(paths, self.inputs)
-        source = Source.of(session.read.inputs, session.kept_timings(changed), self.clock_hz)
+        source = Source.of(session.timings.inputs, session.kept_timings(changed), self.clock_hz)
         model = replace(session.model(changed), source=source)
         for path in paths:
             if path.name == MODEL:
