@@ -61,10 +61,10 @@ def lost_fields(source: Layout, target: Layout) -> list[LostField]:
     """Return the fields that the target layout lacks, those of SEBs first."""
     lost = []
     for record in _KINDS:
-        had, has = getattr(source, record), getattr(target, record)
-        for name in had.names:
-            kept = sum(has[name].shape) if name in has.names else 0
-            if name not in has.names or kept < sum(had[name].shape):
+        source_fields, target_fields = getattr(source, record), getattr(target, record)
+        for name in source_fields.names:
+            kept = sum(target_fields[name].shape) if name in target_fields.names else 0
+            if name not in target_fields.names or kept < sum(source_fields[name].shape):
                 lost.append(LostField(record, name, kept))
     return lost
 
@@ -117,9 +117,9 @@ def losses_of(block: BlockRecords, lost: Iterable[LostField]) -> Iterator[tuple[
 def _shifts(block: BlockRecords, target: Layout) -> Ints:
     """Return by how many bytes each SEB, and then the block's end, moves in the target layout."""
     source = block.loaded.layout
-    longer = target.seb.itemsize - source.seb.itemsize
-    longer_messages = target.message.itemsize - source.message.itemsize
-    return np.concatenate([[0], np.cumsum(longer + block.walked["messages"] * longer_messages)])
+    seb_growth = target.seb.itemsize - source.seb.itemsize
+    message_growth = target.message.itemsize - source.message.itemsize
+    return np.concatenate([[0], np.cumsum(seb_growth + block.walked["messages"] * message_growth)])
 
 
 def convert_block(block: BlockRecords, target: Layout) -> Bytes:
@@ -139,9 +139,9 @@ def convert_block(block: BlockRecords, target: Layout) -> Bytes:
     _write(messages, data, place, target.message)
     _copy_lists(block, data, begin + sent * target.message.itemsize, target)
     bounds = shift[np.concatenate([[0], np.cumsum(block.pieces.counts)])]
-    begun = pieces.firsts == 0
+    begins_here = pieces.firsts == 0
     counts = pieces.starts - COUNT_BYTES + bounds[:-1]
-    _put(data, counts[begun], block.loaded.totals[begun], target.count)
+    _put(data, counts[begins_here], block.loaded.totals[begins_here], target.count)
     return data
 
 

@@ -442,19 +442,19 @@ def settings(values: Any, name: str) -> dict[str, Any]:
     """Return values by name, given as for `pairs`; raise `UsageError` if a name comes twice."""
     items = pairs(values, name)
     names = [key for key, _ in items]
-    if twice := [key for key in names if names.count(key) > 1]:
-        raise UsageError(f"{name} {twice[0]} is given more than once")
+    if duplicates := [key for key in names if names.count(key) > 1]:
+        raise UsageError(f"{name} {duplicates[0]} is given more than once")
     return dict(items)
 
 
 def factors(values: Any, name: str) -> tuple[tuple[str, float], ...]:
     """Return factors by name, given as for `pairs`; raise `UsageError` unless they are above 0."""
-    read = []
+    factors_read = []
     for key, value in pairs(values, name):
         factor = units.number(value, f"{name} {key}")
         check_factor(f"{name} {key}", factor)
-        read.append((key, factor))
-    return tuple(read)
+        factors_read.append((key, factor))
+    return tuple(factors_read)
 
 
 def listed(names: Any, what: str) -> tuple[str, ...]:

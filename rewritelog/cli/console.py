@@ -14,7 +14,7 @@ import typer
 from rewritelog.cli.process import CLOSED_PIPE, OutputLost
 from rewritelog.progress import Unit, listening
 
-WRITTEN_AT_ONCE = 1000
+BATCH_LINES = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 
 _WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
@@ -67,8 +67,8 @@ def _print_all(head: str, texts: Sequence[str]) -> None:
     from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
 
     on_terminal, coloured_head = sys.stderr.isatty(), coloured(head, YELLOW, sys.stderr)
-    for start in range(0, len(texts), WRITTEN_AT_ONCE):
-        lines = [f"{head} {printable(text)}" for text in texts[start : start + WRITTEN_AT_ONCE]]
+    for start in range(0, len(texts), BATCH_LINES):
+        lines = [f"{head} {printable(text)}" for text in texts[start : start + BATCH_LINES]]
         lines = [wrapped(line) for line in lines] if on_terminal else lines
         typer.echo("\n".join(line.replace(head, coloured_head, 1) for line in lines), err=True)
 

@@ -47,7 +47,7 @@ def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
     texts = []
     for pe, (low, high) in zip(steps.pes, pairwise(bounds), strict=True):
         texts.append(f"rank {pe} {{\n")
-        late = []
+        deferred = []
         for k in range(low, high):
             seb, end_ns, size, source, tag = sebs[k]
             operations, links = _divided(seb, end_ns, sends[first_send[k] : first_send[k + 1]])
@@ -58,11 +58,11 @@ def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
                 needs = f"{start} requires r{seb}\n"
             for other in required[first_need[k] : first_need[k + 1]]:
                 if other > seb:  # a label has to be defined before
-                    late.append(f"{start} requires s{other}\n")
+                    deferred.append(f"{start} requires s{other}\n")
                 else:
                     needs += f"{start} requires s{other}\n"
             texts.append(f"{receive}{operations}{needs}{links}")
-        texts += [*late, "}\n"]
+        texts += [*deferred, "}\n"]
     text = "".join(texts)
     receives = int(np.count_nonzero(steps.cause_pe >= 0))
     counts = Counter(computations=text.count(": calc "), sends=len(sends), receives=receives)

@@ -23,7 +23,7 @@ from rewritelog.running.engines import engine
 
 Part = TypeVar("Part")
 
-_AT_ONCE = 1 << 15
+_PART_SEBS = 1 << 15
 """The most SEBs of a part, which has whole PEs, unless it has only one PE."""
 
 
@@ -96,7 +96,7 @@ class Program:
     def _ranges(self) -> Iterator[range]:
         first, begin = self.workload.sebs.first_of_pe, 0
         while begin < self.workload.pes:
-            end = int(np.searchsorted(first, first[begin] + _AT_ONCE, side="right")) - 1
+            end = int(np.searchsorted(first, first[begin] + _PART_SEBS, side="right")) - 1
             yield range(begin, max(begin + 1, end))
             begin = max(begin + 1, end)
 
@@ -196,6 +196,6 @@ def load_program(logs: LogSet, network: Network | None) -> Program:
     if network is None:
         return Program(workload, None)
     run = replay_workload(workload, Case(network, workload.seconds[0]))
-    turn = np.full(len(workload.sebs), len(workload.sebs))
-    turn[run.times.order] = np.arange(len(run.times.order))
-    return Program(workload, np.lexsort((turn, workload.sebs.pe)), run.never_ran)
+    place_in_order = np.full(len(workload.sebs), len(workload.sebs))
+    place_in_order[run.times.order] = np.arange(len(run.times.order))
+    return Program(workload, np.lexsort((place_in_order, workload.sebs.pe)), run.never_ran)

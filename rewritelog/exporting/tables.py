@@ -22,11 +22,11 @@ Tables = dict[str, tuple[int, Any]]
 
 def tables_part(kind: str, contents: Contents, /) -> Tables:
     """Return the tables of some SEBs for `csv` or `parquet`."""
-    made = _csv_lines if kind == "csv" else _arrow_table
+    to_rows = _csv_lines if kind == "csv" else _arrow_table
     tables = {}
     for name in TABLES:
         columns = columns_of(contents[name])
-        tables[name] = len(next(iter(columns.values()))), made(columns)
+        tables[name] = len(next(iter(columns.values()))), to_rows(columns)
     return tables
 
 

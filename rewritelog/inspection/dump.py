@@ -31,7 +31,7 @@ Record: TypeAlias = dict[str, Any]
 _PART_BYTES = 1 << 18
 """The timeline is read in parts of this size, unless one SEB is larger."""
 
-_AT_ONCE = 1000
+_BATCH_ITEMS = 1000
 """The number of items of a list that are Python objects at a time."""
 
 
@@ -47,8 +47,8 @@ class Items:
         return self.end - self.begin
 
     def __iter__(self) -> Iterator[Any]:
-        for low in range(self.begin, self.end, _AT_ONCE):
-            yield from self.objects(slice(low, min(low + _AT_ONCE, self.end)))
+        for low in range(self.begin, self.end, _BATCH_ITEMS):
+            yield from self.objects(slice(low, min(low + _BATCH_ITEMS, self.end)))
 
 
 def _records(block: BlockRecords) -> Iterator[Record]:

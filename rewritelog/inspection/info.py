@@ -122,8 +122,8 @@ class LogInfo(Readable):
         """Return the summary as a JSON object; numbers that are not finite are null."""
         summary = json_of(self.summary)
         summary["timeline_files"] = summary.pop("files")
-        apart = ("summary", "provenance", "traffic")
-        fields = {name: value for name, value in vars(self).items() if name not in apart}
+        excluded = ("summary", "provenance", "traffic")
+        fields = {name: value for name, value in vars(self).items() if name not in excluded}
         return {
             **json_of(fields),
             "bytes": self.size_bytes,

@@ -35,7 +35,7 @@ _CACHED_WRITE_BYTES = 1 << 18
 _NAME_BYTES = 200
 """Longer names are shortened: file systems allow 255 bytes, and the longest ending has 35."""
 
-AT_ONCE = 8
+FILE_THREADS = 8
 """Files that are flushed or removed at a time; one by one, each takes up to 5 ms on a disk."""
 
 _RWF_DONTCACHE = 0x80
@@ -61,18 +61,18 @@ def flush_files(paths: Iterable[Path]) -> None:
     Several are flushed at a time, since journals of file systems write them together. This covers
     what this process has written; on a shared file system each host has to call it.
     """
-    for _ in in_threads(_flush, paths, AT_ONCE, ahead=8):
+    for _ in in_threads(_flush, paths, FILE_THREADS, ahead=8):
         pass
 
 
 def _flush(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def create_file(path: Path, size_bytes: int, head: bytes = b"") -> None:
@@ -99,28 +99,28 @@ def write_at(path: Path, data: Bytes, offset: int, *, flush: bool) -> None:
     disk at once and do not stay in the page cache, if the system supports that. Flushing everything
     at the end, and filling the page cache with the whole output, take several times as long.
     """
-    opened = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     uncached, view = flush and sys.platform == "linux", data.data
     try:
         while view:
             try:
                 if uncached:
-                    written = os.pwritev(opened, [view], offset, _RWF_DONTCACHE)
+                    written = os.pwritev(descriptor, [view], offset, _RWF_DONTCACHE)
                 else:
-                    written = os.pwrite(opened, view[:_CACHED_WRITE_BYTES], offset)
+                    written = os.pwrite(descriptor, view[:_CACHED_WRITE_BYTES], offset)
             except OSError as error:
                 if not uncached or error.errno not in _UNSUPPORTED:
                     raise
                 uncached, written = False, 0
             view, offset = view[written:], offset + written
     finally:
-        _close(opened, path)
+        _close(descriptor, path)
 
 
-def _close(opened: int, path: Path) -> None:
+def _close(descriptor: int, path: Path) -> None:
     """Close a file; raise `OSError` with its name if data that was written is lost."""
     try:
-        os.close(opened)
+        os.close(descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 

@@ -33,7 +33,7 @@ from pathlib import Path
 
 from rewritelog.errors import OutputError, OutputWarning, RewriteLogError, spelled
 from rewritelog.output.files import (
-    AT_ONCE,
+    FILE_THREADS,
     are_same,
     check_can_make_files,
     check_can_replace,
@@ -48,7 +48,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 _STOP_S = 0.5
 """The time that a run takes to remove its draft when a signal ends it."""
-_FEW_FILES = 64
+_BATCH_FILES = 64
 _REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.Path(sys.argv[1]))"
 
 
@@ -162,7 +162,7 @@ def _discard(draft: Path) -> None:
         _unlink_files(draft, time.monotonic() + _STOP_S)
         to_null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
         command = [sys.executable, "-P", "-c", _REMOVE, str(draft)]
-        if len(list(draft.iterdir())) > _FEW_FILES:
+        if len(list(draft.iterdir())) > _BATCH_FILES:
             with suppress(OSError, NotImplementedError):
                 os.posix_spawn(command[0], command, os.environ, file_actions=to_null, setsid=True)
                 return
@@ -180,8 +180,8 @@ def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
             path.unlink()
 
     paths = folder.iterdir()
-    with suppress(RewriteLogError), Threads(AT_ONCE) as pool:
-        while time.monotonic() < until_s and (batch := list(islice(paths, _FEW_FILES))):
+    with suppress(RewriteLogError), Threads(FILE_THREADS) as pool:
+        while time.monotonic() < until_s and (batch := list(islice(paths, _BATCH_FILES))):
             list(pool.map(unlink, batch))
 
 
@@ -245,9 +245,9 @@ def _not_empty_error(out: Path) -> OutputError:
 def _clear_up(target: Path) -> None:
     """Remove the remains of killed runs; restore an old output that such a run had moved away."""
     beside = re.escape(name_beside(target, "-").name)
-    left = re.compile(beside + r"[0-9a-f]{8}(\.old)?")
+    remains_pattern = re.compile(beside + r"[0-9a-f]{8}(\.old)?")
     for path in target.parent.iterdir():
-        if remains := left.fullmatch(path.name):
+        if remains := remains_pattern.fullmatch(path.name):
             if remains[1] and not target.exists():
                 path.rename(target)
             else:

@@ -138,7 +138,7 @@ def test_jsonl_of_each_version_has_the_same_keys(
 def test_lists_too_long_to_be_converted_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dump, "_AT_ONCE", 1)
+    monkeypatch.setattr(dump, "_BATCH_ITEMS", 1)
     check_against_construct(write_logs(tmp_path, rich_timelines()))
 
 
