@@ -15,6 +15,7 @@ import numpy as np
 
 from rewritelog import open_logs
 from rewritelog.formats.bgtrace.declaration import (
+    LOG_VERSIONS,
     MISSING,
     ByteOrder,
     MachineHeader,
@@ -29,10 +30,10 @@ SAMPLE_LOGS = REPOSITORY / "sample_logs"
 REFERENCE = Path(os.environ.get("REWRITELOG_REFERENCE", REPOSITORY.parent / "shared" / "reference"))
 
 ORDERS: tuple[ByteOrder, ...] = ("little", "big")
-VERSIONS_AND_ORDERS = [(version, order) for version in range(7) for order in ORDERS]
+VERSIONS_AND_ORDERS = [(version, order) for version in LOG_VERSIONS for order in ORDERS]
 SAMPLE_SETS = ("cells", "cells-2workers", "ampi-halo", "cells-big-endian", "cells-version-3")
 WRITTEN_SETS = {
-    (version, order): f"versions/v{version}-{order}" for version, order in VERSIONS_AND_ORDERS
+    (version, order): f"versions/v{version}-{order}" for version in range(7) for order in ORDERS
 } | {(6, "little"): "cells/emulation"}
 """`cells/emulation` as the library wrote it in each log version and byte order."""
 REFERENCE_SETS = (

@@ -24,7 +24,7 @@ from rewritelog.checking.findings import (
 from rewritelog.checking.traces import TRACE_RULES
 from rewritelog.commands.logs import RulesCommand
 from rewritelog.errors import Location, UsageError
-from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names
+from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names, is_time
 from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
 from rewritelog.text import Lines, count_text, wrapped
 
@@ -271,7 +271,7 @@ def _finite(records: Records) -> Flags:
 
 def _times_of(records: Records) -> list[str]:
     """Return the names of the fields that are times."""
-    return [name for name in records.newest.names or () if records.newest[name].kind == "f"]
+    return [name for name in records.newest.names or () if is_time(name)]
 
 
 def _depends(block: CheckedBlock) -> Flags:

@@ -16,7 +16,7 @@ from rewritelog.core import core
 from rewritelog.diffing.durations import Rows, add_rows, rows_by_event, rows_by_name
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
-from rewritelog.formats.bgtrace.declaration import EventType, Record, format_names
+from rewritelog.formats.bgtrace.declaration import EventType, Record, format_names, is_time
 from rewritelog.formats.bgtrace.params import ParamFolder, read_params
 from rewritelog.formats.bgtrace.records import (
     LISTS,
@@ -234,7 +234,7 @@ class _BlockComparison:
                 if has(a, name) and has(b, name):
                     meaningless[name] = rows[is_meaningless]
                 rows = rows[~is_meaningless]
-            kind = FieldKind.TIME if a.newest[name].base.kind == "f" else FieldKind.CONTENT
+            kind = FieldKind.TIME if is_time(name) else FieldKind.CONTENT
             element = 0
             if a.newest[name].shape and len(rows):
                 element = int(np.argmax(a[name][rows[0]] != b[name][rows[0]]))

@@ -18,6 +18,7 @@ from rewritelog.formats.bgtrace.declaration import (
     MISSING,
     EventType,
     format_names,
+    is_time,
     layout,
     raise_first,
 )
@@ -154,10 +155,8 @@ def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
     fields: Record = {}
     for name in newest.names or ():
         value = record[name] if name in record else MISSING[name]
-        if newest[name].kind == "f":
-            fields[f"{name}_s"] = exact_number(value)
-        else:
-            fields["size_bytes" if name == "size" else name] = value
+        key = f"{name}_s" if is_time(name) else "size_bytes" if name == "size" else name
+        fields[key] = exact_number(value) if newest[name].kind == "f" else value
     return fields
 
 
@@ -200,10 +199,10 @@ def _head_lines(record: Record) -> Iterator[str]:
         yield _labelled("mpiOp, mpiSize", f"{record['mpi_op']} ({operation}), {record['mpi_size']}")
     labels = format_names("seb")
     rest = [name for name in labels if name in record and name not in _SHOWN_TOGETHER]
-    for name in sorted(rest, key=lambda name: name.endswith("_time")):
+    for name in sorted(rest, key=is_time):
         value = record[name]
         text = " ".join(map(str, value)) if isinstance(value, list) else repr(value)
-        yield _labelled(labels[name], f"{text} s" if name.endswith("_time") else text)
+        yield _labelled(labels[name], f"{text} s" if is_time(name) else text)
 
 
 def _labelled(label: str, value: str) -> str:

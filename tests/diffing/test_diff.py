@@ -515,20 +515,21 @@ def with_field(struct, name, documented):
     return longer
 
 declaration.seb_head_struct = with_field(declaration.seb_head_struct, "power", "watts")
-declaration.message_struct = with_field(declaration.message_struct, "hops", "hopCount")
-declaration.MISSING |= {"power": 1.5, "hops": 2.0}
+declaration.message_struct = with_field(declaration.message_struct, "idle_time", "idleTime")
+declaration.MISSING |= {"power": 1.5, "idle_time": 2.0}
 
 from logbuilder import message, seb, write_logs
 from rewritelog import open_logs
 from rewritelog.diffing.run import compare_logs
 
-def sebs(power, hops):
-    return [[seb(0, 1, power=power, messages=[message(0.5, hops=hops)])] * 2]
+def sebs(power, idle_time):
+    return [[seb(0, 1, power=power, messages=[message(0.5, idle_time=idle_time)])] * 2]
 
 write_logs(Path("a"), sebs(1.5, 2.0))
 write_logs(Path("b"), sebs(2.5, 2.0))
 write_logs(Path("c"), sebs(1.5, 7.0), order="big")
 write_logs(Path("old"), sebs(0, 0), log_version=4)
+write_logs(Path("odd"), sebs(float("inf"), 2.0))
 for b in ("a", "old", "b", "c"):
     changes = compare_logs(open_logs("a"), open_logs(b)).to_json()["fields"]
     print(b, *((one["field"], one["kind"], *one["first"].values()) for one in changes))
@@ -542,7 +543,8 @@ rewritelog.rewrite("made", "half", dilation=0.5)
 print(rewritelog.diff("made", "newer").same, rewritelog.diff("made", "half").times_alone)
 print(rewritelog.check("half").sound, rewritelog.info("half").messages > 0)
 first = next(rewritelog.dump("half", pe=0))
-print(first["power_s"], {sent["hops_s"] for sent in first["messages"]})
+print(first["power"], {sent["idle_time_s"] for sent in first["messages"]})
+print(rewritelog.check("odd").sound, next(rewritelog.dump("odd", pe=0))["power"])
 print(set(rewritelog.open_logs("half").sebs(0)["power"].tolist()))
 """
 """Declares two new fields; compares logs that have them, and one that is too old for them; makes
@@ -550,7 +552,10 @@ logs that have them, which all other commands read."""
 
 
 def test_a_new_field_is_compared_once_it_is_declared(tmp_path: Path) -> None:
-    """It only has to be in the declaration; a log version without it has its default."""
+    """It only has to be in the declaration; a log version without it has its default.
+
+    A number is a time if its name says so: in watts it has no seconds, and no rewrite changes it.
+    """
     folders = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
     done = subprocess.run(
         [sys.executable, "-c", NEW_FIELDS],
@@ -564,10 +569,11 @@ def test_a_new_field_is_compared_once_it_is_declared(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "a",
         "old",
-        "b ('watts', 'time', 0, 0, None, '1.5', '2.5')",
-        "c ('message hopCount', 'time', 0, 0, 0, '2', '7')",
+        "b ('watts', 'content', 0, 0, None, '1.5', '2.5')",
+        "c ('message idleTime', 'time', 0, 0, 0, '2', '7')",
         "True True",
         "True True",
         "1.5 {2.0}",
+        "True inf",
         "{1.5}",
     ]

@@ -298,7 +298,7 @@ def test_a_single_node_has_one_file_unless_more_are_asked_for(tmp_path: Path) ->
         ("seed", {"seed": -1}),
         ("seed", {"seed": 2**63}),
         ("timings", {"timings": -1}),
-        ("log_version", {"log_version": 7}),
+        ("log_version", {"log_version": LOG_VERSIONS[-1] + 1}),
         ("byte_order", {"byte_order": "middle"}),
     ],
 )

@@ -271,6 +271,11 @@ def format_names(record: Record) -> dict[str, str]:
     return {part.name: part.docs or part.name for part in structs[record].subcons}
 
 
+def is_time(field: str) -> bool:
+    """Return whether a field is a time in seconds, as the names of all times say."""
+    return field.endswith("_time")
+
+
 def newest_layout() -> Layout:
     """Return the layout of the newest log version in the byte order of this machine."""
     return layout(LOG_VERSIONS[-1], sys.byteorder)
