@@ -15,8 +15,8 @@ from oracle import walk
 from rules import violations
 
 import rewritelog
-from rewritelog.checking import dependencies
-from rewritelog.checking.findings import CheckReport, Severity
+from rewritelog.checking import dependencies, rules
+from rewritelog.checking.findings import CheckReport, Rule, Severity
 from rewritelog.checking.run import check_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.run import rewrite
@@ -33,6 +33,11 @@ def check(folder: Path, **options: Any) -> CheckReport:
 
 def counts_of(folder: Path, **options: Any) -> dict[str, int]:
     return check(folder, **options).findings.counts
+
+
+def test_no_rule_is_declared_and_then_not_checked() -> None:
+    declared = [*vars(rules).values(), *vars(dependencies).values()]
+    assert all(rules.RULES[rule.name] is rule for rule in declared if isinstance(rule, Rule))
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
