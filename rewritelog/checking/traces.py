@@ -18,7 +18,7 @@ from rewritelog.checking.findings import (
     Severity,
 )
 from rewritelog.errors import Location, RewriteLogError
-from rewritelog.formats.traces import MISSING, Events, Part, Traces, Unit, loaded
+from rewritelog.formats.traces import NO_ROW, Events, Part, Traces, Unit, loaded
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import LABEL_WIDTH, NO_NAME, shorten
 
@@ -132,7 +132,7 @@ def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str
     ids, deps = events["id"], events.deps()
     again = np.flatnonzero(occurrences_before(np.unique(ids, return_inverse=True)[1]))
     yield "id-twice", again, "an earlier node has the same id"
-    is_missing = deps == MISSING
+    is_missing = deps == NO_ROW
     missing = np.unique(events.waiting[is_missing])
     yield "dependency-missing", missing, "waits for a node that the rank does not have"
     before, after = deps[~is_missing], events.waiting[~is_missing]

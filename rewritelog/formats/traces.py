@@ -80,8 +80,8 @@ class Events:
 
     - `id`, by which other events name it; `type`, an index into `types` of its traces
     - `name`, and `shapes` of its inputs, `Texts`
-    - `duration_s`; `start_s`, NaN if it is not recorded; `duration_us` and `start_us`, 0 if it is
-      not recorded, as they are in the file
+    - `duration_s`; `start_s`, NaN if it is not recorded; `duration_us` and `start_us`, numbers of
+      64 bits without a sign as they are in the file, 0 if it is not recorded
     - `on_host`, whether it runs on a CPU; `lane`, its thread on the CPU or stream on the device;
       `group`, `Texts`: the name of the processes that take part in a collective
     - `waits`, for how many events it waits; `waited_for` has the identifiers of all of these
@@ -118,7 +118,7 @@ class Events:
         return np.repeat(np.arange(len(self)), self["waits"])
 
     def deps(self) -> Ints:
-        """Return the row of the event that each dependency names in its rank, or `MISSING`."""
+        """Return the row of the event that each dependency names in its rank, or `NO_ROW`."""
         first = np.append(np.flatnonzero(np.diff(self["rank"], prepend=-1)), len(self))
         ends = np.concatenate([[0], np.cumsum(self["waits"])])
         deps = np.empty(ends[-1], dtype=np.int64)
@@ -126,7 +126,7 @@ class Events:
             ids, of_rank = self["id"][begin:end], slice(ends[begin], ends[end])
             order, named = np.argsort(ids, kind="stable"), self["waited_for"][of_rank]
             at = order[np.minimum(np.searchsorted(ids[order], named), len(ids) - 1)]
-            deps[of_rank] = np.where(ids[at] == named, begin + at, MISSING)
+            deps[of_rank] = np.where(ids[at] == named, begin + at, NO_ROW)
         return deps
 
 
@@ -413,7 +413,7 @@ class Traces(Opened):
         return TextTable((printable(str(self.path)), ""), rows).html()
 
 
-MISSING = -1
+NO_ROW = -1
 """In place of a row, for an event that a dependency names but the unit does not have."""
 
 _KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")

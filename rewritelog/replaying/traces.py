@@ -22,7 +22,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, occurrences_before, paired
 from rewritelog.core import core
-from rewritelog.formats.traces import MISSING, Events, Traces, joined
+from rewritelog.formats.traces import NO_ROW, Events, Traces, joined
 from rewritelog.replaying.workload import (
     DEVICE,
     HOST,
@@ -84,7 +84,7 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str]) -> Wor
     sends, receives, together, transfers = _communication(traces, events)
     sent, received = _messages(events, sends, receives)
     deps = events.deps()
-    known = deps != MISSING
+    known = deps != NO_ROW
     kind = np.nan_to_num(events["comm_type"], nan=_ALL_REDUCE)
     lanes, lane = lanes_of(traces, events)
     joint = transfers.seb[: len(transfers.ranks)]
