@@ -196,7 +196,8 @@ def model_text(name: str) -> str:
     lines += ["", "Options:" if options else "It has no options."]
     flags = {option.field for option in built_in_options()}
     for option in options:
-        about = f"    {option.help} [default: {option.default}]"
+        default = option.default if isinstance(option.default, str) else str(option.default).lower()
+        about = f"    {option.help} [default: {default}]"
         words = f"--model-option {option.field}={option.metavar}"
         if option.field in flags:
             words = f"{option.name} {option.metavar}"
