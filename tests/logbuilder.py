@@ -6,6 +6,7 @@ from typing import Any
 
 from rewritelog.formats.bgtrace.declaration import (
     MAGIC,
+    MISSING,
     ByteOrder,
     summary_struct,
     timeline_file_struct,
@@ -35,7 +36,7 @@ def machine(order: ByteOrder, header_version: int = 1) -> dict[str, Any]:
 
 
 def message(sent: float, recv: float | None = None, **fields: Any) -> dict[str, Any]:
-    plain = {"msg_id": 0, "dst_node": -100, "tid": 0, "size": 64, "group": 1}
+    plain = MISSING | {"msg_id": 0, "dst_node": -100, "tid": 0, "size": 64}
     return plain | {"send_time": sent, "recv_time": sent if recv is None else recv} | fields
 
 
@@ -48,18 +49,15 @@ def bracket(start: float, end: float) -> list[dict[str, Any]]:
 
 
 def seb(start: float, end: float, **fields: Any) -> dict[str, Any]:
-    plain = {
+    plain = MISSING | {
         "ep": 1,
         "src_pe": -1,
         "msg_id": -1,
-        "mpi_op": 0,
         "mpi_size": 0xDEADBEEF,
-        "charm_ep": -1,
         "recv_time": start,
         "eff_recv_time": start,
         "flag": 0,
         "name": b"msgep",
-        "obj_id": (-1, -1, -1, -1),
         "messages": [],
         "events": [],
         "backward": [],

@@ -507,10 +507,12 @@ from pathlib import Path
 import construct as c
 from rewritelog.formats.bgtrace import declaration
 
+NEWEST = declaration.LOG_VERSIONS[-1]
+
 def with_field(struct, name, documented):
     def longer(log_version, order):
         kind = declaration.PRIMITIVES[order].f8
-        new = [declaration._field(name, kind, documented)] if log_version == 6 else []
+        new = [declaration._field(name, kind, documented)] if log_version == NEWEST else []
         return c.Struct(*struct(log_version, order).subcons, *new)
     return longer
 
@@ -525,11 +527,11 @@ from rewritelog.diffing.run import compare_logs
 def sebs(power, idle_time):
     return [[seb(0, 1, power=power, messages=[message(0.5, idle_time=idle_time)])] * 2]
 
-write_logs(Path("a"), sebs(1.5, 2.0))
-write_logs(Path("b"), sebs(2.5, 2.0))
-write_logs(Path("c"), sebs(1.5, 7.0), order="big")
+write_logs(Path("a"), sebs(1.5, 2.0), log_version=NEWEST)
+write_logs(Path("b"), sebs(2.5, 2.0), log_version=NEWEST)
+write_logs(Path("c"), sebs(1.5, 7.0), log_version=NEWEST, order="big")
 write_logs(Path("old"), sebs(0, 0), log_version=4)
-write_logs(Path("odd"), sebs(float("inf"), 2.0))
+write_logs(Path("odd"), sebs(float("inf"), 2.0), log_version=NEWEST)
 for b in ("a", "old", "b", "c"):
     changes = compare_logs(open_logs("a"), open_logs(b)).to_json()["fields"]
     print(b, *((one["field"], one["kind"], *one["first"].values()) for one in changes))
@@ -538,7 +540,7 @@ import rewritelog
 
 rewritelog.synth("made", pes=2, sebs=9)
 rewritelog.convert("made", "older", log_version=5)
-rewritelog.convert("older", "newer", log_version=6)
+rewritelog.convert("older", "newer", log_version=NEWEST)
 rewritelog.rewrite("made", "half", dilation=0.5)
 print(rewritelog.diff("made", "newer").same, rewritelog.diff("made", "half").times_alone)
 print(rewritelog.check("half").sound, rewritelog.info("half").messages > 0)
