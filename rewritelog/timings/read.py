@@ -169,11 +169,7 @@ class MalformedLines:
                 yield chunk, table
         except TraceFileError as error:
             raise TimingError(f"{error}{of_traces if path.is_dir() else ''}") from error
-        if has_lines:
-            return
-        from rewritelog.formats.opening import open_event_traces  # noqa: PLC0415 - seldom needed
-
-        if open_event_traces(path):
+        if not has_lines and path.name.endswith((".et", ".et.gz")):
             raise TimingError(f"{path}: no timing line found{of_traces}")
 
     def warnings(self, what: str) -> Iterator[str]:
