@@ -54,7 +54,7 @@ def test_a_region_that_vanishes_puts_nothing_before_what_came_before_it() -> Non
 def same_part(report: RewriteReport) -> bytes:
     """The report without how it was run, in bytes."""
     document = report.to_json()
-    assert set(document.pop("run")) == {"engine", "jobs", "flush", "workers", "elapsed_s", "bytes"}
+    assert set(document.pop("run")) == {"engine", "jobs", "flush", "workers", "seconds", "bytes"}
     return json.dumps(document).encode()
 
 
