@@ -125,12 +125,15 @@ def _paired(
         if not waiting or (pair and waiting < 2 * looked_at):
             continue  # else nodes without a partner so far would be looked at many times
         old, new = (joined(side) for side in left)
-        ids = np.concatenate([old["id"], new["id"]])
-        rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(old)]))
-        for side, events, taken in zip(left, (old, new), rows, strict=True):
-            side[:] = [events.take(np.setdiff1d(np.arange(len(events)), taken))]
-        order = np.argsort(rows[0])
-        old, new = old.take(rows[0][order]), new.take(rows[1][order])
+        if np.array_equal(old["id"], new["id"]):
+            left[0][:], left[1][:] = [old.take(_NONE)], [new.take(_NONE)]
+        else:
+            ids = np.concatenate([old["id"], new["id"]])
+            rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(old)]))
+            for side, events, taken in zip(left, (old, new), rows, strict=True):
+                side[:] = [events.take(np.setdiff1d(np.arange(len(events)), taken))]
+            order = np.argsort(rows[0])
+            old, new = old.take(rows[0][order]), new.take(rows[1][order])
         looked_at = len(left[0][0]) + len(left[1][0])
         yield (old, new), True
     if looked_at:
