@@ -228,30 +228,31 @@ def _quality_texts(fit: ClassFit, samples: int) -> list[str]:
 
 def _held_out_texts(quality: Quality) -> list[str]:
     """Return how well held-out samples are predicted, as parts of a line, or nothing."""
-    if quality.held_out_error is None:
-        return []
-    texts = [f"mean error {share_text(quality.held_out_error, 2)}"]
-    if quality.held_out_sum_error is not None:
-        texts.append(f"error of the sum {share_text(quality.held_out_sum_error, 2, '+')}")
-    if quality.held_out_r2 is not None:
+    texts = _error_texts(quality.held_out_error, quality.held_out_sum_error)
+    if texts and quality.held_out_r2 is not None:
         texts.append(f"R² {quality.held_out_r2:.4f}")
     return texts
 
 
 def _left_out_texts(left_out: LeftOut | None) -> list[str]:
     """Return how well the lines that a fit was not given are predicted, as parts of a line."""
-    if left_out is None or left_out.mean_relative_error is None:
+    if left_out is None:
         return []
-    mean, of_sum = left_out.mean_relative_error, left_out.sum_error
-    errors = f"mean error {share_text(mean, 2)}", f"error of the sum {share_text(of_sum, 2, '+')}"
-    return [*errors, count_text(left_out.left_out, "line")]
+    texts = _error_texts(left_out.mean_relative_error, left_out.sum_error)
+    return [*texts, count_text(left_out.left_out, "line")] if texts else []
 
 
 def _timed_texts(fit: EventFit) -> list[str]:
     """Return how well exact matches predict, or nothing."""
-    if fit.exact_matches is None or fit.exact_matches.mean_error is None:
+    return [] if fit.exact_matches is None else _error_texts(fit.exact_matches.mean_error)
+
+
+def _error_texts(mean: float | None, of_sum: float | None = None) -> list[str]:
+    """Return a mean error, and that of a sum if it is known, as parts of a line, or nothing."""
+    if mean is None:
         return []
-    return [f"mean error {share_text(fit.exact_matches.mean_error, 2)}"]
+    texts = [f"mean error {share_text(mean, 2)}"]
+    return texts if of_sum is None else [*texts, f"error of the sum {share_text(of_sum, 2, '+')}"]
 
 
 def _term_texts(fit: ClassFit) -> list[str]:

@@ -78,9 +78,8 @@ class LocatedToml:
             start = at - len(str(within))
             before = self._text.rfind("\n", 0, start) + 1
             written = self._text[start:at] == within
-            begin, column = (start, start - before + 1) if written else (at, None)
-            if written and "\n" in within:
-                column = None  # that of a mistake is one in another line
+            begin, is_in_line = (start, "\n" not in within) if written else (at, False)
+            column = start - before + 1 if is_in_line else None
         return Origin(self.name, self._text.count("\n", 0, begin) + 1, column)
 
 

@@ -103,9 +103,7 @@ class Seconds(NamedTuple):
     in_regions: Floats = _EMPTY
     """The length of each middle region."""
 
-    @np.errstate(
-        over="ignore", invalid="ignore"
-    )  # extreme dilations, for which `replay_workload` raises
+    @np.errstate(over="ignore", invalid="ignore")  # by extreme dilations, which a replay refuses
     def interpolated(self, other: Seconds, share: float) -> Seconds:
         """Interpolate by a share from these times to others; extrapolate below 0 and above 1."""
         pairs = zip(self, other, strict=True)

@@ -95,8 +95,9 @@ class ClassFit(Form, frozen=True, kw_only=True):
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
         outside = is_outside(params, lowest, highest)
         if self.growth is not None and outside.any():
-            seconds[outside] = self.growth.predict(self.function, params[outside], lowest, highest)
-            negative[outside] &= ~(seconds[outside] > 0)
+            grown_s = self.growth.predict(self.function, params[outside], lowest, highest)
+            seconds[outside] = grown_s
+            negative[outside] &= ~(grown_s > 0)
         return seconds, outside, remote, negative
 
     def widening(self, far: Floats) -> Floats | float:
