@@ -77,6 +77,7 @@ def node(
     *,
     kind: int = COMP,
     deps: Iterable[int] = (),
+    control: Iterable[int] = (),
     start: int = 0,
     shapes: str = "",
     attributes: Mapping[str, tuple[str, object]] | None = None,
@@ -88,8 +89,9 @@ def node(
         for place, value in ((1, number), (2, name.encode()), (3, kind))
         if value
     )
-    if packed := b"".join(varint(dep) for dep in deps):
-        body += field(5, packed)
+    for place, ids in ((4, control), (5, deps)):
+        if packed := b"".join(varint(dep) for dep in ids):
+            body += field(place, packed)
     body += b"".join(field(place, value) for place, value in ((6, start), (7, duration)) if value)
     if shapes:
         body += field(8, field(2, shapes.encode()))
@@ -110,7 +112,7 @@ def write_traces(
     folder: Path, ranks: Iterable[Iterable[bytes]], name: str = "run", *, packed: bool = False
 ) -> Path:
     """Write the file of each rank into a new folder."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for rank, nodes in enumerate(ranks):
         data = trace(nodes)
         path = folder / f"{name}.{rank}.et"

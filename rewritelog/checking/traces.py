@@ -38,16 +38,30 @@ _RULES = (
     Rule(
         "dependency-missing",
         Severity.STOP,
-        "Every dependency names a node of the same rank.",
+        "Every data dependency names a node of the same rank.",
         "A node waits for all nodes that its dependencies name, and for one that is not there "
         "forever.",
     ),
     Rule(
+        "control-missing",
+        Severity.STOP,
+        "Every control dependency names a node of the same rank.",
+        "ASTRA-sim ends with 'Node … in ctrl_dep graph, but not found in index'. Before its commit "
+        "80ffc62, of August 2025, it ignored control dependencies.",
+    ),
+    Rule(
         "dependency-twice",
         Severity.STOP,
-        "A node names each node that it waits for once.",
-        "ASTRA-sim takes one of two equal dependencies away when that node ends, and waits for the "
-        "other one forever.",
+        "A node names each node whose data it waits for once.",
+        "ASTRA-sim before that commit takes one of two equal dependencies away when that node "
+        "ends, and waits for the other one forever.",
+    ),
+    Rule(
+        "communication-on-cpu",
+        Severity.STOP,
+        "Collectives, sends and receives are on devices.",
+        "ASTRA-sim says 'Comm node should not be on CPU', and the rank never ends. Before that "
+        "commit such a node took its duration.",
     ),
     Rule(
         "rank-missing",
@@ -129,19 +143,23 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
 
 def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:
     """Yield each rule with the nodes that violate it, and in which way."""
-    ids, deps = events["id"], events.deps()
+    ids, deps = events["id"], events.dependencies()
     again = np.flatnonzero(occurrences_before(np.unique(ids, return_inverse=True)[1]))
     yield "id-twice", again, "an earlier node has the same id"
-    is_missing = deps == NO_ROW
-    missing = np.unique(events.waiting[is_missing])
-    yield "dependency-missing", missing, "waits for a node that the rank does not have"
-    before, after = deps[~is_missing], events.waiting[~is_missing]
-    pairs = np.sort(after * len(events) + before, kind="stable")
+    exists, of_data = deps.named != NO_ROW, ~deps.by_control
+    for rule, kind in (("dependency-missing", of_data), ("control-missing", deps.by_control)):
+        missing = np.unique(deps.waiting[~exists & kind])
+        yield rule, missing, "waits for a node that the rank does not have"
+    pairs = (deps.waiting * len(events) + deps.named)[exists & of_data]
+    pairs.sort(kind="stable")
     twice = np.unique(pairs[1:][pairs[1:] == pairs[:-1]] // max(1, len(events)))
     yield "dependency-twice", twice, "waits for the same node twice"
+    before, after = deps.named[deps.followed], deps.waiting[deps.followed]
     group, first = cycles(after, before, len(events))
     in_cycle = np.flatnonzero(np.isin(group, group[first]))
     yield "cycle", in_cycle, "waits for itself, through others or directly"
+    on_cpu = np.flatnonzero(np.isin(events["type"], traces.communicating) & events["on_host"])
+    yield "communication-on-cpu", on_cpu, "communicates, but its is_cpu_op is true"
     is_needed = np.zeros(len(events), dtype=np.bool_)
     is_needed[before] = True
     computing = events["type"] == traces.computing

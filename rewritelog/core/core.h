@@ -147,10 +147,11 @@ enum wire_fault_code {
 enum { MOST_MESSAGE_BYTES = 134217728 };
 
 /* A node: the offsets of its length, of its first field and of its end, of its name and of the
-   shapes of its inputs; its duration field with the tag, or where to insert one. */
+   shapes of its inputs; its duration field with the tag, or where to insert one; the number of its
+   dependencies, and of those that are not control dependencies. */
 typedef struct {
     int64_t at, body, end, name_at, name_bytes, shapes_at, shapes_bytes;
-    int64_t duration_at, duration_bytes, type, deps;
+    int64_t duration_at, duration_bytes, type, deps, data_deps;
     uint64_t id, start_us, duration_us;
 } trace_node;
 
@@ -166,7 +167,8 @@ typedef struct {
 CORE int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_metadata,
                         trace_node *nodes, int64_t nodes_len, int64_t *fault);
 
-/* Fill `deps` with the ids that nodes wait for, as many for each node as its `deps` counts. */
+/* Fill `deps` with the ids that nodes wait for, as many for each node as its `deps` counts, the
+   control dependencies of a node last. */
 CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *deps);
 
 /* Fill `hashes` with a hash of each node's fields, without its start and duration. */
@@ -233,6 +235,9 @@ CORE void process_add_means(const float *rows, int64_t inputs, const float *code
 /* What a SEB can wait for; of inputs that arrive last together, the kind listed last counts. */
 enum input_kind { BY_ITSELF, BY_PREVIOUS, BY_DEPENDENCY, BY_MESSAGE };
 
+/* In place of a number of inputs, for a SEB that waits for the other parts of its collective. */
+enum { WAITS_FOR_PARTS = -1 };
+
 /* A SEB in a run. `ready_s` is the time of its latest input so far, and `cause` the SEB behind it;
    `pending` counts the inputs that it waits for. */
 typedef struct {
@@ -250,17 +255,24 @@ typedef struct {
     double after_s, delay_s;
 } sent_message;
 
+/* The collective that a SEB is a part of, and the next part of it, after the last the first; a SEB
+   that is its own next part runs alone. */
+typedef struct {
+    int32_t collective, next;
+} collective_part;
+
 typedef struct {
     double time;
     int32_t seb, next; /* the index of the next entry of the same bucket, -1 for none */
 } queue_entry;
 
 /* The number of entries in each part of the queue; the number of buckets, and the one now in the
-   heap; the first free entry of `nodes`, and how many were ever used; how many SEBs have run; the
-   time of the first bucket, the buckets per second, and the latest end of a SEB. */
+   heap; the first free entry of `nodes`, and how many were ever used; how many SEBs have run, and
+   how often PEs waited for each other in collectives; the time of the first bucket, the buckets per
+   second, the time of the last entry removed, and the latest end of a SEB. */
 typedef struct {
-    int64_t in_heap, in_buckets, in_later, buckets, current, free, used, ran;
-    double base_s, buckets_per_s, latest_s;
+    int64_t in_heap, in_buckets, in_later, buckets, current, free, used, ran, stalls;
+    double base_s, buckets_per_s, now_s, latest_s;
 } replay_queue;
 
 /* Run up to `most` SEBs; return whether there are more. `links` has a row more than `states`, and
@@ -270,15 +282,18 @@ typedef struct {
    the SEBs that wait for nothing. If `held` is empty, a PE takes SEBs in the order of the times
    when they are ready. Else it takes, when free, the first ready SEB of its timeline: `held`, with
    room for all SEBs, has those that are ready while their PE is busy, `first_of_pe` says where
-   those of a PE are, and `held_of_pe`, zeros at first, how many. Unless `order` is empty, fill it
-   with the SEBs in the order in which they run, and `start_s` with the start of each. */
+   those of a PE are, and `held_of_pe`, zeros at first, how many. Unless `parts` is empty, SEBs are
+   parts of collectives, and `parts_left`, at first the number of parts of each, counts those that
+   no PE has taken. Unless `order` is empty, fill it with the SEBs in the order in which they run,
+   and `start_s` with the start of each. */
 CORE bool replay(seb_state *states, const seb_links *links, const int32_t *waiting,
                  const sent_message *messages, const int32_t *first_receiver,
                  const int32_t *receivers, int64_t workers, double node_latency_s, double *free_s,
-                 replay_queue *queue, queue_entry *heap, queue_entry *nodes, queue_entry *later,
-                 int32_t *heads, int64_t heads_len, queue_entry *held, int64_t held_len,
-                 const int32_t *first_of_pe, int32_t *held_of_pe, int32_t *order, int64_t order_len,
-                 double *start_s, int64_t most);
+                 int64_t free_s_len, replay_queue *queue, queue_entry *heap, queue_entry *nodes,
+                 queue_entry *later, int32_t *heads, int64_t heads_len, queue_entry *held,
+                 int64_t held_len, const int32_t *first_of_pe, int32_t *held_of_pe,
+                 const collective_part *parts, int64_t parts_len, int32_t *parts_left,
+                 int32_t *order, int64_t order_len, double *start_s, int64_t most);
 
 /* ---- chains.c: what SEBs waited for ---- */
 

@@ -196,10 +196,14 @@ static void store_field(const uint8_t *buf, const wire_field *field, trace_node 
         node->name_bytes = field->end - field->content;
         break;
     case TYPE: node->type = (int32_t)field->bits; break;
-    case DATA_DEPS:
+    case CTRL_DEPS: case DATA_DEPS: {
+        int64_t count = 0;
         for (int64_t k = field->content; k < field->end; k++)
-            node->deps += buf[k] < 0x80;
+            count += buf[k] < 0x80;
+        node->deps += count;
+        node->data_deps += field->number == DATA_DEPS ? count : 0;
         break;
+    }
     case START: node->start_us = field->bits; break;
     case DURATION:
         node->duration_us = field->bits;
@@ -266,11 +270,15 @@ int64_t walk_nodes(const uint8_t *buf, int64_t buf_len, int64_t at, bool has_met
 
 void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *deps)
 {
-    for (int64_t k = 0; k < nodes_len; k++)
-        for (wire_field field = {.end = nodes[k].body}; next_field(buf, nodes[k].end, &field);)
-            if (field.number == DATA_DEPS)
+    for (int64_t k = 0; k < nodes_len; deps += nodes[k++].deps) {
+        uint64_t *data = deps, *control = deps + nodes[k].data_deps;
+        for (wire_field field = {.end = nodes[k].body}; next_field(buf, nodes[k].end, &field);) {
+            uint64_t **to = field.number == DATA_DEPS ? &data : &control;
+            if (field.number == DATA_DEPS || field.number == CTRL_DEPS)
                 for (int64_t value = field.content; value < field.end;)
-                    value = read_varint(buf, value, field.end, deps++, NULL);
+                    value = read_varint(buf, value, field.end, (*to)++, NULL);
+        }
+    }
 }
 
 void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, uint64_t *hashes)

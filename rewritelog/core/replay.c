@@ -1,7 +1,9 @@
 /* The replay. A SEB can only make others ready at its start or later, so that one queue for all PEs
    yields SEBs in the order of the times when they are ready, as in Dijkstra's algorithm. If a free
    PE takes the first ready SEB of its timeline, SEBs that become ready while it is busy wait in a
-   heap of their own, and the queue has an entry for the time when the PE is free.
+   heap of their own, and the queue has an entry for the time when the PE is free. A PE that takes a
+   part of a collective is busy from then on, but all parts run when the last one is taken. If PEs
+   wait for each other in this way, and nothing else can run, they go on with what they hold.
 
    The queue is a ladder queue (Tang, Goh and Thng, 2005) with one rung. The next entries are in a
    binary heap, which is small. Later entries are unsorted in buckets, one for each interval of
@@ -29,11 +31,14 @@ typedef struct {
     queue_entry *heap, *nodes, *later;
     int32_t *heads;
     int64_t most_buckets;
-    double *free_s;
+    double *free_s; /* INFINITY while a PE waits in a collective */
+    int64_t pes;
     queue_entry *held; /* SEBs that are ready while their PE is busy: a heap for each PE */
     int64_t held_len;  /* 0 if PEs take SEBs in the order of the times when they are ready */
     const int32_t *first_of_pe;
-    int32_t *held_of_pe, *order;
+    int32_t *held_of_pe;
+    const collective_part *parts; /* NULL if there are no collectives */
+    int32_t *parts_left, *order;
     double *start_s; /* NULL if they are not recorded */
 } replay_args;
 
@@ -243,15 +248,14 @@ static void deliver(const replay_args *args, int32_t seb, double start, double e
     }
 }
 
-/* Run a SEB once it is ready and its PE is free. If the PE holds others, queue the end for them. */
-static void run_seb(const replay_args *args, int32_t seb)
+/* Run a SEB from a time on. If its PE holds others, queue the end for them. */
+static void run_seb(const replay_args *args, int32_t seb, double start)
 {
     seb_state *state = &args->states[seb];
     replay_queue *queue = args->queue;
     int32_t pe = state->pe;
-    double free_s = args->free_s[pe], start = state->ready_s > free_s ? state->ready_s : free_s;
-    double end = start + state->duration_s;
-    args->free_s[pe] = end;
+    double end = start + state->duration_s, free_s = args->free_s[pe];
+    args->free_s[pe] = end > free_s || free_s == INFINITY ? end : free_s;
     queue->latest_s = end > queue->latest_s ? end : queue->latest_s;
     if (args->start_s) {
         args->order[queue->ran] = seb;
@@ -260,49 +264,98 @@ static void run_seb(const replay_args *args, int32_t seb)
     queue->ran++;
     deliver(args, seb, start, end);
     if (args->held_len > 0 && args->held_of_pe[pe] > 0)
-        enqueue(args, end, (int32_t)(args->held_len + pe));
+        enqueue(args, args->free_s[pe], (int32_t)(args->held_len + pe));
 }
 
-/* Hold a SEB, ready at `time`, if its PE is busy or holds others; return whether it is held. */
+/* Take a SEB that is ready when its PE is free: run it, or all parts of its collective if it is the
+   last of them, for which the others have waited. */
+static void take(const replay_args *args, int32_t seb)
+{
+    int32_t pe = args->states[seb].pe;
+    double ready = args->states[seb].ready_s, free_s = args->free_s[pe];
+    double start = ready > free_s ? ready : free_s;
+    if (!args->parts || args->parts[seb].next == seb) {
+        run_seb(args, seb, start);
+        return;
+    }
+    if (--args->parts_left[args->parts[seb].collective] > 0) {
+        args->free_s[pe] = INFINITY;
+        args->states[seb].pending = WAITS_FOR_PARTS;
+        return;
+    }
+    run_seb(args, seb, start);
+    for (int32_t part = args->parts[seb].next; part != seb; part = args->parts[part].next) {
+        seb_state *state = &args->states[part];
+        *state = (seb_state){start, state->duration_s, state->pe, 0, seb, BY_DEPENDENCY};
+        run_seb(args, part, start);
+    }
+}
+
+/* Hold a SEB, ready at `time`, if its PE is busy or holds others; return whether it is held. Nobody
+   knows when a PE that waits in a collective will be free. */
 static bool hold(const replay_args *args, int32_t seb, double time)
 {
     int32_t pe = args->states[seb].pe, *held = &args->held_of_pe[pe];
     if (*held == 0) {
         if (!(args->free_s[pe] > time))
             return false;
-        enqueue(args, args->free_s[pe], (int32_t)(args->held_len + pe));
+        if (args->free_s[pe] < INFINITY)
+            enqueue(args, args->free_s[pe], (int32_t)(args->held_len + pe));
     }
     push(&args->held[args->first_of_pe[pe]], (*held)++, (queue_entry){0.0, seb, -1});
     return true;
 }
 
-/* Remove the first SEB that a PE holds. */
-static int32_t take_held(const replay_args *args, int32_t pe)
+/* Take the first SEB that a PE holds, if it holds any and is free. */
+static void take_held(const replay_args *args, int32_t pe, double time)
 {
     queue_entry *held = &args->held[args->first_of_pe[pe]];
+    if (args->held_of_pe[pe] == 0 || args->free_s[pe] > time)
+        return;
     int32_t first = held[0].seb;
     drop_first(held, args->held_of_pe[pe]--);
-    return first;
+    take(args, first);
+}
+
+/* When nothing can run, free the PEs that wait in collectives and hold others, of which the first
+   counts as ready from now on; return whether there are any. */
+static bool break_stall(const replay_args *args)
+{
+    double now = args->queue->now_s;
+    bool any = false;
+    for (int64_t pe = 0; args->parts && pe < args->pes; pe++)
+        if (args->held_of_pe[pe] > 0 && args->free_s[pe] == INFINITY) {
+            args->states[args->held[args->first_of_pe[pe]].seb].ready_s = now;
+            args->free_s[pe] = now;
+            enqueue(args, now, (int32_t)(args->held_len + pe));
+            any = true;
+        }
+    args->queue->stalls += any;
+    return any;
 }
 
 bool replay(seb_state *states, const seb_links *links, const int32_t *waiting,
             const sent_message *messages, const int32_t *first_receiver, const int32_t *receivers,
-            int64_t workers, double node_latency_s, double *free_s, replay_queue *queue,
-            queue_entry *heap, queue_entry *nodes, queue_entry *later, int32_t *heads,
-            int64_t heads_len, queue_entry *held, int64_t held_len, const int32_t *first_of_pe,
-            int32_t *held_of_pe, int32_t *order, int64_t order_len, double *start_s, int64_t most)
+            int64_t workers, double node_latency_s, double *free_s, int64_t free_s_len,
+            replay_queue *queue, queue_entry *heap, queue_entry *nodes, queue_entry *later,
+            int32_t *heads, int64_t heads_len, queue_entry *held, int64_t held_len,
+            const int32_t *first_of_pe, int32_t *held_of_pe, const collective_part *parts,
+            int64_t parts_len, int32_t *parts_left, int32_t *order, int64_t order_len,
+            double *start_s, int64_t most)
 {
     replay_args args = {states, links, waiting, messages, first_receiver, receivers, workers,
-                        node_latency_s, queue, heap, nodes, later, heads, heads_len, free_s, held,
-                        held_len, first_of_pe, held_of_pe, order,
+                        node_latency_s, queue, heap, nodes, later, heads, heads_len, free_s,
+                        free_s_len, held, held_len, first_of_pe, held_of_pe,
+                        parts_len > 0 ? parts : NULL, parts_left, order,
                         order_len > 0 ? start_s : NULL};
-    for (; most > 0 && refill(&args); most--) {
+    for (; most > 0 && (refill(&args) || break_stall(&args)); most--) {
         double time = heap[0].time;
         int32_t seb = dequeue(&args);
+        queue->now_s = time;
         if (is_free_pe(&args, seb))
-            run_seb(&args, take_held(&args, (int32_t)(seb - held_len)));
+            take_held(&args, (int32_t)(seb - held_len), time);
         else if (held_len == 0 || !hold(&args, seb, time))
-            run_seb(&args, seb);
+            take(&args, seb);
     }
-    return refill(&args);
+    return refill(&args) || break_stall(&args);
 }

@@ -166,7 +166,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
     units = [unit for unit in traces.files if unit.rank in ranks]
     run = None
     if network is not None:
-        prepared = prepare(traces, DurationOptions())
+        prepared = prepare(traces, DurationOptions(), recorded=network.recorded)
         run = replay_workload(prepared.workload, prepared.case(network))
 
     def events() -> Iterator[TraceEvents]:

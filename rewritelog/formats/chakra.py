@@ -165,6 +165,7 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "lane": _lanes,
     "group": lambda part: part.texts("", part.attributes("pg_name")),
     "waits": lambda part: part.nodes["deps"].copy(),
+    "data_waits": lambda part: part.nodes["data_deps"].copy(),
     "waited_for": lambda part: _filled(part, core.read_deps, int(part.nodes["deps"].sum())),
     "rest": lambda part: _filled(part, core.hash_nodes, len(part)),
 }

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -75,6 +75,20 @@ class Unit:
             return head.tobytes() == _GZIP_MAGIC
 
 
+class Dependencies(NamedTuple):
+    """Dependencies of events in their ranks, as arrays of equal length."""
+
+    waiting: Ints
+    """The row of the event that waits."""
+    named: Ints
+    """The row of the event that it waits for, or `NO_ROW` if its rank does not have that."""
+    by_control: Flags
+    """Whether it waits for control, not for data."""
+    followed: Flags
+    """Whether a simulator follows it: control ones only if all name events that are there, since
+    simulators that follow these refuse other traces."""
+
+
 class Events:
     """Events as columns, arrays with an element for each, such as `events["duration_s"]`.
 
@@ -84,7 +98,8 @@ class Events:
       64 bits without a sign as they are in the file, 0 if it is not recorded
     - `on_host`, whether it runs on a CPU; `lane`, its thread on the CPU or stream on the device;
       `group`, `Texts`: the name of the processes that take part in a collective
-    - `waits`, for how many events it waits; `waited_for` has the identifiers of all of these
+    - `waits`, for how many events it waits, and `data_waits`, for how many of these because of
+      their data; `waited_for` has the identifiers of all, those of data first for each event
     - `rest`, a hash of all that is known of it besides its start and duration
     - any other name is that of a numeric attribute, NaN for events without it
 
@@ -117,17 +132,28 @@ class Events:
         """The row of the event that each dependency belongs to."""
         return np.repeat(np.arange(len(self)), self["waits"])
 
-    def deps(self) -> Ints:
+    def dependencies(self) -> Dependencies:
+        """Return all dependencies, those of an event next to each other."""
+        waits, of_data = self["waits"], self["data_waits"]
+        kinds = np.tile(np.array([False, True]), len(self))
+        by_control = np.repeat(kinds, np.stack([of_data, waits - of_data], axis=1).reshape(-1))
+        named = self._named()
+        followed = np.asarray(named != NO_ROW)
+        if (by_control & ~followed).any():
+            followed &= ~by_control
+        return Dependencies(self.waiting, named, by_control, followed)
+
+    def _named(self) -> Ints:
         """Return the row of the event that each dependency names in its rank, or `NO_ROW`."""
         first = np.append(np.flatnonzero(np.diff(self["rank"], prepend=-1)), len(self))
         ends = np.concatenate([[0], np.cumsum(self["waits"])])
-        deps = np.empty(ends[-1], dtype=np.int64)
+        named = np.empty(ends[-1], dtype=np.int64)
         for begin, end in pairwise(first.tolist()):
             ids, of_rank = self["id"][begin:end], slice(ends[begin], ends[end])
-            order, named = np.argsort(ids, kind="stable"), self["waited_for"][of_rank]
-            at = order[np.minimum(np.searchsorted(ids[order], named), len(ids) - 1)]
-            deps[of_rank] = np.where(ids[at] == named, begin + at, NO_ROW)
-        return deps
+            order, sought = np.argsort(ids, kind="stable"), self["waited_for"][of_rank]
+            at = order[np.minimum(np.searchsorted(ids[order], sought), len(ids) - 1)]
+            named[of_rank] = np.where(ids[at] == sought, begin + at, NO_ROW)
+        return named
 
 
 class Part(Events, ABC):
@@ -416,7 +442,7 @@ class Traces(Opened):
 NO_ROW = -1
 """In place of a row, for an event that a dependency names but the unit does not have."""
 
-_KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "waited_for")
+_KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "data_waits", "waited_for")
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """The attributes of messages and collectives."""
 

@@ -235,15 +235,19 @@ def find_blocked(outcome: ReplayedRun) -> Blocked:
     blocked_others = np.bincount(root[root >= 0], minlength=count)
     worst = roots[np.argsort(-blocked_others[roots], kind="stable")][:SHOWN]
     in_cycles = np.flatnonzero(never_ran & (root < 0))
-    places = workload.places_of(np.concatenate([worst, in_cycles[:1]]))
+    begun = in_cycles[outcome.states["pending"][in_cycles] == core.WAITS_FOR_PARTS]
+    first = (begun if len(begun) else in_cycles)[:1]
+    places = workload.places_of(np.concatenate([worst, first]))
     pes, indices = (of.tolist() for of in places)
     examples = [
         _example(workload, (pe, index), seb, int(blocked_others[seb]) - 1)
         for pe, index, seb in zip(pes, indices, worst.tolist(), strict=False)
     ]
     if len(in_cycles):
-        name = workload.name_of(int(in_cycles[0]))
+        name = workload.name_of(int(first[0]))
         reason = "is in a cycle of dependencies and messages, or waits for one"
+        if len(begun):
+            reason = "waits in a collective for a rank that never begins it"
         examples.append(BlockedSeb(pes[-1], indices[-1], name, reason, len(in_cycles) - 1))
     return Blocked(int(np.count_nonzero(never_ran)), len(roots), len(in_cycles), tuple(examples))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -59,12 +59,14 @@ class Case:
         """Return the duration of each SEB."""
         sebs, nodes, seconds = workload.sebs, workload.nodes, self.seconds.of_sebs.copy()
         if nodes is not None and not self.network.recorded:
-            seb, steps, step_bytes, _ = nodes.transfers
+            seb, steps, step_bytes = nodes.transfers
             delays = delays_s(self.network, step_bytes)
             seconds[seb] = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)
         if self.free_name is not None:
             is_free = np.array([name == self.free_name for name in workload.names], dtype=np.bool_)
             seconds[is_free[sebs.name]] = 0.0
+            if nodes is not None:
+                nodes.equalise(seconds, np.minimum)
         if self.free_event is not None:
             regions = self._regions_of_free_event(workload)
             np.subtract.at(seconds, workload.regions.seb[regions], self.seconds.in_regions[regions])
@@ -134,6 +136,8 @@ class ReplayedRun:
     states: Table
     """The state of each SEB at the end: its cause is the SEB of its last input, −1 for none."""
     predicted_s: float
+    stalls: int = 0
+    """How often ranks waited for each other in different collectives."""
 
     @property
     def never_ran(self) -> int:
@@ -210,10 +214,15 @@ class Prepared:
 
 
 def prepare(
-    logs: AnyTraces | str | Path, options: DurationOptions, *, dilates: bool = False
+    logs: AnyTraces | str | Path,
+    options: DurationOptions,
+    *,
+    recorded: bool = True,
+    dilates: bool = False,
 ) -> Prepared:
     """Fit the model and load the logs; `dilates` is for a sweep of dilations.
 
+    Traces are loaded for replays with communication as `recorded`, or for those on a network.
     Raise a `RewriteLogError` for any invalid input.
     """
     source, remarks = open_traces(logs), tuple[str, ...]()
@@ -224,7 +233,7 @@ def prepare(
         from rewritelog.rewriting.traces import trace_task  # noqa: PLC0415 - as above
 
         task = trace_task(source, predictor, options)
-        workload, remarks = load_traces(_tasks(task, dilates=dilates))
+        workload, remarks = load_traces(_tasks(task, dilates=dilates), recorded=recorded)
     else:
         task = logs_task(source, predictor, options)
         tasks = _tasks(task, dilates=dilates)
@@ -264,14 +273,14 @@ def replay_workload(workload: Workload, case: Case) -> ReplayedRun:
     """Replay a workload once; raise `RewriteLogError` if a time overflows."""
     count, sent = len(workload.sebs), case.sent(workload)
     order, start_s = np.empty(count, dtype=np.int32), np.full(count, np.nan)
-    predicted_s, states = _run_sebs(workload, case, sent, order, start_s)
-    never = states["pending"] > 0
+    predicted_s, queue, states = _run_sebs(workload, case, sent, order, start_s)
+    never = np.isnan(start_s)
     if never.any():
-        order = order[: count - int(np.count_nonzero(never))].copy()
+        order = order[: queue["ran"]].copy()
         states["ready_s"][never] = np.nan
         states["cause"][never], states["kind"][never] = -1, core.BY_ITSELF
     times = Times(states["ready_s"], start_s, start_s + states["duration_s"], order)
-    return ReplayedRun(workload, case, sent, times, states, predicted_s)
+    return ReplayedRun(workload, case, sent, times, states, predicted_s, int(queue["stalls"]))
 
 
 class ReplayedTime(NamedTuple):
@@ -288,14 +297,14 @@ def run_time(workload: Workload, case: Case, sent: Table | None = None) -> Repla
     `sent` is what `Case.sent` returns, if that is known.
     """
     sent = case.sent(workload) if sent is None else sent
-    predicted_s, states = _run_sebs(workload, case, sent, np.empty(0, dtype=np.int32), np.empty(0))
-    return ReplayedTime(predicted_s, int(np.count_nonzero(states["pending"] > 0)))
+    predicted_s, queue, _ = _run_sebs(workload, case, sent, np.empty(0, np.int32), np.empty(0))
+    return ReplayedTime(predicted_s, len(workload.sebs) - int(queue["ran"]))
 
 
 def _run_sebs(
     workload: Workload, case: Case, sent: Table, order: Numbers, start_s: Floats
-) -> tuple[float, Table]:
-    """Run all SEBs; return the end of the last one, and the state of each."""
+) -> tuple[float, Any, Table]:
+    """Run all SEBs; return the end of the last one, the queue at the end, and each SEB's state."""
     sebs, messages, structs = workload.sebs, workload.messages, core.structs
     count = len(sebs)
     states = np.empty(count, dtype=structs["seb_state"])
@@ -305,7 +314,10 @@ def _run_sebs(
     entry, pes = structs["queue_entry"], workload.pes
     heap, nodes, later = (np.empty(count + pes, dtype=entry) for _ in range(3))
     # of ready nodes of traces the one with the lowest id runs first; of ready SEBs the earliest
-    held = np.empty(0 if workload.nodes is None else count, dtype=entry)
+    traces = workload.nodes
+    held = np.empty(0 if traces is None else count, dtype=entry)
+    parts = np.empty(0, structs["collective_part"]) if traces is None else traces.parts
+    parts_left = np.empty(0, np.int32) if traces is None else traces.ranks.astype(np.int32)
     ready = np.flatnonzero(sebs.inputs == 0)
     later["time"][: len(ready)], later["seb"][: len(ready)] = 0.0, ready
     queue = np.zeros(1, dtype=structs["replay_queue"])
@@ -334,6 +346,8 @@ def _run_sebs(
             held,
             sebs.first_of_pe,
             held_of_pe,
+            parts,
+            parts_left,
             order,
             start_s,
             _STEP,
@@ -341,4 +355,4 @@ def _run_sebs(
     predicted_s = float(queue["latest_s"][0])
     if not math.isfinite(predicted_s * max(1, pes)):  # no sum of a report is larger
         raise RewriteLogError("the replayed time exceeds the range of a double")
-    return predicted_s, states
+    return predicted_s, queue[0], states

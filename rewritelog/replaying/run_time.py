@@ -66,7 +66,8 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         from rewritelog.replaying.traces import workload_of  # noqa: PLC0415 - not of logs
 
         durations = ("duration_s", "new_s")[: 1 + (not report.changes_nothing)]
-        workload = workload_of(task.logs, joined(report.statistics.kept), durations)
+        events = joined(report.statistics.kept)
+        workload = workload_of(task.logs, events, durations, recorded=network.recorded)
         report.statistics.kept.clear()  # they take memory
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
     warnings, never_ran = workload.warnings([network]), runs[0].never_ran

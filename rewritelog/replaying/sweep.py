@@ -198,7 +198,8 @@ def sweep(command: SweepCommand) -> Sweep:
     axes, network = command.vary, _network(command)
     grid = list(itertools.product(*axes.values()))
     settings = [_setting(axes, values, network) for values in grid]
-    prepared = prepare(command.logs, command, dilates=DILATION in axes)
+    recorded = settings[0][0].recorded
+    prepared = prepare(command.logs, command, recorded=recorded, dilates=DILATION in axes)
     cases = [prepared.case(*setting) for setting in settings]
     workload, points = prepared.workload, list[Point]()
     runs = in_threads(partial(run_time, workload), cases, cores())

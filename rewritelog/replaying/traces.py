@@ -1,9 +1,11 @@
 """Traces as a workload of replays: nodes in place of SEBs, threads and streams in place of PEs.
 
 Each thread or stream of a rank runs one node at a time: of the ready ones, that with the lowest id.
-All nodes of a collective become one, which starts when the last rank is ready for it. Collectives
-of a group run one after the other, those of different groups side by side. A message takes the time
-of its send, and is received at the end of that time.
+A rank that begins a collective waits for the others, and all end it together. A message takes the
+time of its send, and is received at the end of that time.
+
+On a network, a rank takes part in one collective or sends one message at a time. As recorded, when
+they may have overlapped, it does so for each group, and for messages.
 
 On a network, the time of a collective of p ranks depends only on latency and bandwidth (Hockney's α
 and β), and on the n bytes that each rank contributes. In a ring, a reduce-scatter or an all-to-all
@@ -20,15 +22,16 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, occurrences_before, paired
+from rewritelog.arrays import Floats, Ints, Table, occurrences_before, pair_keys, paired
 from rewritelog.core import core
-from rewritelog.formats.traces import NO_ROW, Events, Traces, joined
+from rewritelog.formats.traces import Events, Traces, joined
 from rewritelog.replaying.workload import (
     DEVICE,
     HOST,
     NETWORK,
     Lanes,
     Nodes,
+    Numbers,
     Sebs,
     Seconds,
     Transfers,
@@ -44,27 +47,32 @@ _RING = (_ALL_GATHER, 6, 7, 8)
 """All-gather, all-to-all and the two forms of reduce-scatter, by `comm_type`."""
 
 
-def lanes_of(traces: Traces, events: Events) -> tuple[Lanes, Ints]:
-    """Return all lanes, and the index of the lane of each event."""
-    kind, kinds = events["type"], traces.communicating
-    is_network = np.isin(kind, kinds) & ~events["on_host"]
+def lanes_of(traces: Traces, events: Events, *, by_group: bool) -> tuple[Lanes, Ints]:
+    """Return all lanes, and the index of the lane of each event.
+
+    The collectives of a rank have a lane for each group, and its sends one, or all have the same.
+    """
+    kind, (collectives, _, receives) = events["type"], traces.communicating
+    is_network = np.isin(kind, traces.communicating) & ~events["on_host"]
     where = np.where(is_network, NETWORK, np.where(events["on_host"], HOST, DEVICE))
-    of_group = np.where(kind == kinds[0], len(traces.types) + events["group"].number, kind)
-    number = np.where(is_network, of_group, events["lane"])
+    network = np.where(kind == collectives, len(traces.types) + events["group"].number, kind)
+    if not by_group:
+        network[kind != receives] = len(traces.types) + len(events["group"].distinct)
+    number = np.where(is_network, network, events["lane"])
     numbers, place = np.unique(number, return_inverse=True)
     size = max(1, len(numbers))
     keys, lane = np.unique((3 * events["rank"] + where) * size + place, return_inverse=True)
     rank, where = np.divmod(keys // size, 3)
     groups = shorten_all(events["group"].distinct, _GROUP_WIDTH)
     networks = [*(f", {type_name}" for type_name in traces.types)]
-    networks += [f", group {group}" if group else "" for group in groups]
+    networks += [*(f", group {group}" if group else "" for group in groups), ""]
     words = ("stream {}", "CPU thread {}", "network{}")
     rows = zip(where.tolist(), numbers[keys % size].tolist(), strict=True)
     tracks = [words[at].format(networks[of] if at == NETWORK else of) for at, of in rows]
     return Lanes(rank, where, np.array(tracks, dtype=np.str_)), lane
 
 
-def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
+def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload, tuple[str, ...]]:
     """Load traces for replays, with the durations that each task gives them.
 
     Tasks differ only in these. Also return warnings of missing ranks and unused options. Memory is
@@ -72,43 +80,46 @@ def load_traces(tasks: Sequence[TraceTask]) -> tuple[Workload, tuple[str, ...]]:
     """
     task, named = tasks[0], {f"new_s {number}": each for number, each in enumerate(tasks)}
     events = joined(list(task.logs.map(partial(load_events, named))))
-    workload, absent = workload_of(task.logs, events, [*named]), task.logs.absent
+    workload = workload_of(task.logs, events, [*named], recorded=recorded)
+    absent = task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
     if task.params is not None:
         remarks += task.params.unused(matching(task.params.rules, workload.names))
     return workload, tuple(remarks)
 
 
-def workload_of(traces: Traces, events: Events, durations: Sequence[str]) -> Workload:
-    """Return all events of traces as SEBs that send no messages, with the columns `durations`."""
-    sends, receives, together, transfers = _communication(traces, events)
+def workload_of(
+    traces: Traces, events: Events, durations: Sequence[str], *, recorded: bool
+) -> Workload:
+    """Return all events of traces as SEBs that send no messages, with the columns `durations`.
+
+    It is for replays with communication as recorded, or for those on a network.
+    """
+    parts, sends, receives = _communicating(traces, events)
     sent, received = _messages(events, sends, receives)
-    deps = events.deps()
-    known = deps != NO_ROW
-    kind = np.nan_to_num(events["comm_type"], nan=_ALL_REDUCE)
-    lanes, lane = lanes_of(traces, events)
-    joint = transfers.seb[: len(transfers.ranks)]
-    lane[joint] = _first_of_group(lane[joint], events["group"].number[joint])
-    used = np.flatnonzero(together == np.arange(len(events)))
-    order = used[np.lexsort((events["id"][used], lane[used]))]
-    seb = np.empty(len(events), dtype=np.int32)
+    deps = events.dependencies()
+    lanes, lane = lanes_of(traces, events, by_group=recorded)
+    order = np.lexsort((events["id"], lane))
+    pe, seb = lane[order], np.empty(len(order), dtype=np.int32)
     seb[order] = np.arange(len(order))
-    seb = seb[together]
-    before = seb[np.concatenate([deps[known], sent])]
-    after = seb[np.concatenate([events.waiting[known], received])]
-    used_lanes, pe = np.unique(lane[order], return_inverse=True)
+    before = seb[np.concatenate([deps.named[deps.followed], sent])]
+    after = seb[np.concatenate([deps.waiting[deps.followed], received])]
     links = np.zeros(len(order) + 1, dtype=core.structs["seb_links"])
     links["first_waiting"], waiting = grouped(before, after, len(order))
     first = np.searchsorted(events["rank"], traces.pes).tolist()
+    collective = _collectives(events, parts)
     nodes = Nodes(
-        Lanes._make(column[used_lanes] for column in lanes),
-        transfers._replace(seb=seb[transfers.seb]),
+        lanes,
+        _transfers(events, seb, (parts, sends, receives), collective),
+        _linked(seb[parts], collective, len(order)),
+        np.bincount(collective),
         seb,
         dict(zip(traces.pes, first, strict=True)),
         received=seb[receives],
-        missing=len(known) - int(np.count_nonzero(known)),
+        missing=int(np.count_nonzero(~deps.followed & ~deps.by_control)),
+        ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),
         unmatched=len(receives) - len(received),
-        mismatched=len(np.unique(together[kind != kind[together]])),
+        mismatched=_mismatched(events["comm_type"][parts], collective),
     )
     sebs = Sebs(
         name=events["name"].number[order].astype(np.int32),
@@ -117,7 +128,7 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str]) -> Wor
         inputs=np.bincount(after, minlength=len(order)).astype(np.int32),
         links=links,
         waiting=waiting,
-        first_of_pe=np.searchsorted(pe, np.arange(len(used_lanes) + 1)).astype(np.int32),
+        first_of_pe=np.searchsorted(pe, np.arange(len(lanes.rank) + 1)).astype(np.int32),
     )
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
     seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)
@@ -125,44 +136,56 @@ def workload_of(traces: Traces, events: Events, durations: Sequence[str]) -> Wor
     return Workload(sebs, seconds, names=names, uncovered=uncovered, nodes=nodes)
 
 
-def _first_of_group(lane: Ints, group: Ints) -> Ints:
-    """Return the lane of each collective: that of the lowest rank on which its group has any."""
-    lowest = np.full(group.max(initial=-1) + 1, lane.max(initial=0))
-    np.minimum.at(lowest, group, lane)
-    return lowest[group]
-
-
-def _communication(traces: Traces, events: Events) -> tuple[Ints, Ints, Ints, Transfers]:
-    """Return all sends, all receives, the first event of each one's collective, and the transfers.
-
-    The k-th nodes of a group on all its ranks make up a collective. Nodes are counted by their ids,
-    since not every file has them in that order. An event of another type is the first and only one
-    of its own.
-    """
+def _communicating(traces: Traces, events: Events) -> list[Ints]:
+    """Return the parts of collectives, the sends and the receives, each by rank and id."""
     on_device = ~events["on_host"]
     rows = (np.flatnonzero(on_device & (events["type"] == kind)) for kind in traces.communicating)
-    collectives, sends, receives = (
-        row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows
-    )
-    group = events["group"].number[collectives]
-    place = occurrences_before(events["rank"][collectives] * len(events["group"].distinct) + group)
-    _, first, collective = np.unique(
-        np.stack([group, place], axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    together = np.arange(len(events))
-    together[collectives] = collectives[first][collective.reshape(-1)]
+    return [row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows]
+
+
+def _collectives(events: Events, parts: Ints) -> Ints:
+    """Return the number of the collective of each part.
+
+    The k-th nodes of a group on all its ranks make up a collective. Nodes are counted by their ids,
+    since not every file has them in that order.
+    """
+    group = events["group"].number[parts]
+    place = occurrences_before(events["rank"][parts] * len(events["group"].distinct) + group)
+    return np.unique(pair_keys(group, place), return_inverse=True)[1]
+
+
+def _linked(seb: Numbers, collective: Ints, count: int) -> Table:
+    """Return the core's struct `collective_part` for each SEB, given those that are parts."""
+    linked = np.zeros(count, dtype=core.structs["collective_part"])
+    linked["next"] = np.arange(count)
+    order = np.argsort(collective, kind="stable")
+    last = np.cumsum(np.bincount(collective)) - 1
+    following = np.roll(seb[order], -1)
+    following[last] = np.roll(following[last], 1)
+    linked["next"][seb[order]] = following
+    linked["collective"][seb] = collective
+    return linked
+
+
+def _transfers(events: Events, seb: Numbers, rows: Sequence[Ints], collective: Ints) -> Transfers:
+    """Return the transfers of the parts of collectives, the sends and the receives."""
+    parts, sends, receives = rows
     size_bytes = np.maximum(np.nan_to_num(events["comm_size"]), 0.0)
-    np.maximum.at(size_bytes, together[collectives], size_bytes[collectives])
-    ranks = np.bincount(together[collectives], minlength=len(events))
-    joint = np.flatnonzero(ranks)
-    steps, step_bytes = _steps(events["comm_type"][joint], size_bytes[joint], ranks[joint])
-    transfers = Transfers(
-        np.concatenate([joint, sends, receives]),
-        np.concatenate([steps, np.ones(len(sends)), np.zeros(len(receives))]),
-        np.concatenate([step_bytes, size_bytes[sends], size_bytes[receives]]),
-        ranks[joint],
+    ranks, first = np.bincount(collective), np.unique(collective, return_index=True)[1]
+    largest = np.zeros(len(ranks))
+    np.maximum.at(largest, collective, size_bytes[parts])
+    steps, step_bytes = _steps(events["comm_type"][parts[first]], largest, ranks)
+    return Transfers(
+        seb[np.concatenate(rows)],
+        np.concatenate([steps[collective], np.ones(len(sends)), np.zeros(len(receives))]),
+        np.concatenate([step_bytes[collective], size_bytes[sends], size_bytes[receives]]),
     )
-    return sends, receives, together, transfers
+
+
+def _mismatched(kind: Floats, collective: Ints) -> int:
+    """Return how many collectives have parts of several types; NaN is an all-reduce."""
+    kinds = np.unique(np.stack([collective, np.nan_to_num(kind, nan=_ALL_REDUCE)]), axis=1)[0]
+    return int(np.count_nonzero(np.bincount(kinds.astype(np.int64)) > 1))
 
 
 def _steps(kind: Floats, size_bytes: Floats, ranks: Ints) -> tuple[Floats, Floats]:

@@ -143,8 +143,6 @@ class Transfers(NamedTuple):
     steps: Floats
     """The number of steps, one after the other."""
     step_bytes: Floats
-    ranks: Ints
-    """The number of ranks of each collective; collectives come first."""
 
 
 @dataclass(frozen=True)
@@ -155,29 +153,44 @@ class Nodes:
     """In place of PEs."""
     transfers: Transfers
     """How long communication takes, unless it is as recorded."""
+    parts: Table
+    """The core's struct `collective_part` for each SEB."""
+    ranks: Ints
+    """The number of ranks of each collective."""
     seb: Numbers
-    """The SEB of each node, rank by rank; all nodes of a collective have the same."""
+    """The SEB of each node, rank by rank."""
     first: Mapping[int, int]
     """The first node of each rank."""
     received: Numbers
     """The SEBs that receive messages; they take no time, since the sends take it."""
     missing: int
-    """The number of dependencies on nodes that are not there."""
+    """The number of data dependencies on nodes that are not there."""
+    ignored: int
+    """The number of control dependencies, if some are on nodes that are not there."""
     unmatched: int
     """The number of messages received that no rank sends."""
     mismatched: int
     """The number of collectives that are not of one type on all ranks."""
 
     def durations_s(self, of_nodes: Floats) -> Floats:
-        """Return the duration of each SEB: of its longest node, or 0 if it receives a message."""
-        longest = np.zeros(int(self.seb.max(initial=-1)) + 1)
-        np.maximum.at(longest, self.seb, of_nodes)
-        longest[self.received] = 0.0
-        return longest
+        """Return the duration of each SEB: of the longest part, or 0 if it receives a message."""
+        seconds = np.empty(len(self.seb))
+        seconds[self.seb] = of_nodes
+        self.equalise(seconds, np.maximum)
+        seconds[self.received] = 0.0
+        return seconds
+
+    def equalise(self, seconds: Floats, extreme: np.ufunc) -> None:
+        """Give all parts of a collective the shortest or longest of their durations, in place."""
+        part = np.flatnonzero(self.parts["next"] != np.arange(len(self.parts)))
+        collective, of_collective = self.parts["collective"][part], np.empty(len(self.ranks))
+        of_collective[collective] = seconds[part]
+        extreme.at(of_collective, collective, seconds[part])
+        seconds[part] = of_collective[collective]
 
     def places_of(self, seb: Numbers) -> tuple[Ints, Ints]:
-        """Return the rank of the first node of each SEB, and the index of that node there."""
-        node = np.unique(self.seb, return_index=True)[1][seb]
+        """Return the rank of each SEB's node, and the index of the node there."""
+        node = np.argsort(self.seb)[seb]
         ranks, first = np.array([*self.first.items()]).T
         rank = np.searchsorted(first, node, side="right") - 1
         return ranks[rank], node - first[rank]
@@ -187,10 +200,10 @@ class Nodes:
         computing = int(np.count_nonzero(self.lanes.computing))
         threads = count_text(computing, "thread or stream", "threads and streams")
         utilised = f"utilisation is that of {threads}"
-        if not len(self.transfers.ranks):
+        if not len(self.ranks):
             return (utilised,)
         how = "as recorded" if recorded else "as rings and trees without congestion"
-        count = count_text(len(self.transfers.ranks), "collective")
+        count = count_text(len(self.ranks), "collective")
         return (utilised, f"{count}, {how}: a simulator knows better")
 
     def warnings(self, *, recorded: bool) -> Iterator[str]:
@@ -198,6 +211,9 @@ class Nodes:
         if self.missing:
             deps = count_text(self.missing, "dependency")
             yield f"{deps} on nodes that are not there: ignored"
+        if self.ignored:
+            control = count_text(self.ignored, "control dependency")
+            yield f"{control} ignored: some are on nodes that are not there (`rewritelog check`)"
         if self.unmatched:
             received = count_text(self.unmatched, "message")
             yield f"{received} received that no rank sends: not waited for"
@@ -205,7 +221,7 @@ class Nodes:
             collectives = count_text(self.mismatched, "collective")
             used = "that of the lowest rank is used; a rank may lack an earlier one"
             yield f"{collectives} whose type differs between ranks: {used}"
-        alone = int(np.count_nonzero(self.transfers.ranks == 1))
+        alone = int(np.count_nonzero(self.ranks == 1))
         if alone and not recorded:
             collectives = count_text(alone, "collective")
             ranks = "in no time: give the traces of all ranks"

@@ -8,11 +8,12 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from chakrabuilder import COLL, COMP, field, node, trace, write_traces
+from chakrabuilder import COLL, COMP, RECV, SEND, field, node, trace, write_traces
 from commands import rewritelog as run
 from logbuilder import seb, write_logs
 from oracle import SAMPLE_LOGS
@@ -461,6 +462,34 @@ def test_check_counts_what_would_stop_a_simulator(tmp_path: Path) -> None:
     assert f"{path}/run.2.et: cannot be read: No such file or directory" in report.text()
     with pytest.raises(RewriteLogError, match=r"run.1.et, byte .*: the file ends"):
         rewritelog.info(path)
+
+
+def test_check_finds_communication_on_a_cpu(tmp_path: Path) -> None:
+    """ASTRA-sim ended traces with it, and now no longer does."""
+    kinds = (COMP, SEND, RECV, COLL)
+    nodes = [
+        node(place, kind=kind, attributes={"is_cpu_op": ("bool", on_cpu)}, deps=[place + 1])
+        for place, (kind, on_cpu) in enumerate(product(kinds, (True, False)), 1)
+    ]
+    report = rewritelog.check(write_traces(tmp_path / "t", [[*nodes, node(9, kind=COLL)]]))
+    assert report.findings.counts == {"communication-on-cpu": 3}
+    places = [found.location.node for found in report.findings.shown["communication-on-cpu"]]
+    assert places == [2, 4, 6]
+
+
+def test_check_follows_control_dependencies(tmp_path: Path) -> None:
+    """It did not read them: ASTRA-sim refuses traces that name a node that is not there."""
+    host = partial(node, attributes={"is_cpu_op": ("bool", True)})
+    ranks = [
+        [host(1, control=[2]), host(2, deps=[1, 1]), host(3, deps=[1], control=[1, 1])],
+        [host(1, control=[9]), host(2, deps=[1], control=[2])],
+        [node(1, attributes=GPU), host(2, control=[1])],
+    ]
+    path = write_traces(tmp_path / "t", ranks)
+    findings = rewritelog.check(path).findings
+    assert findings.counts == {"dependency-twice": 1, "cycle": 2, "control-missing": 1}
+    (missing,) = findings.shown["control-missing"]
+    assert (missing.location.file, missing.location.node) == (path / "run.1.et", 0)
 
 
 def test_a_message_on_which_nothing_depends_is_no_kernel(tmp_path: Path) -> None:

@@ -158,7 +158,8 @@ def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
     assert len(parts) > 20
     assert sum(map(len, parts)) == len(uncut[0]) == 3664
     assert np.concatenate([part["id"] for part in parts]).tolist() == uncut[0]["id"].tolist()
-    assert sum(part["waits"].sum() for part in parts) == 181_878
+    assert sum(part["data_waits"].sum() for part in parts) == 181_878
+    assert sum(part["waits"].sum() for part in parts) == 181_878 + 3664  # by control
     assert int((uncut[0]["duration_s"] == 0).sum()) == 157
 
 

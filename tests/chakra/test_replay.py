@@ -46,7 +46,7 @@ def replayed(
 
 def starts(report: ReplayReport, rank: int = 0) -> list[float]:
     assert isinstance(report.logs, Traces)
-    prepared = prepare(report.logs, ReplayOptions())
+    prepared = prepare(report.logs, ReplayOptions(), recorded=report.network.recorded)
     run, nodes = (
         replay_workload(prepared.workload, prepared.case(report.network)),
         prepared.workload.nodes,
@@ -132,6 +132,27 @@ def test_cycles_never_run_and_missing_nodes_are_not_waited_for(tmp_path: Path) -
     assert report.predicted_s == pytest.approx(7e-6)
     assert report.blocked.count == 3
     assert len(report.warnings) == 2
+
+
+def test_control_dependencies_are_waited_for_unless_some_are_on_missing_nodes(
+    tmp_path: Path,
+) -> None:
+    """They were ignored; ASTRA-sim follows them, and refuses traces in which a node is missing."""
+    nodes = [
+        node(1, duration=5),
+        node(2, duration=3, control=[1], attributes=gpu()),
+        node(3, duration=2, control=[1, 2], deps=[1], attributes=gpu(8)),
+    ]
+    report = replayed(tmp_path / "whole", [nodes])
+    assert starts(report) == [0, 5, 8]
+    assert report.warnings == ()
+    report = replayed(tmp_path / "cut", [[*nodes, node(4, duration=1, control=[7, 3])], nodes])
+    assert starts(report) == [0, 0, 5, 5]
+    assert starts(report, 1) == [0, 0, 5]
+    (warning,) = report.warnings
+    assert warning.startswith(
+        "8 control dependencies ignored: some are on nodes that are not there"
+    )
 
 
 def test_a_node_that_never_runs_is_named_by_its_place_in_its_file(tmp_path: Path) -> None:
@@ -249,6 +270,67 @@ def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
     report = replayed(tmp_path, programs)
     assert report.notes[1:] == ("2 collectives, as recorded: a simulator knows better",)
     assert [starts(report, rank)[1] for rank in range(4)] == [10, 10, 30, 30]
+
+
+def of_group(group: str, **numbers: int) -> dict[str, tuple[str, object]]:
+    return {**gpu(**numbers), "pg_name": ("string", group)}
+
+
+def test_a_rank_communicates_in_one_group_at_a_time_on_a_network(tmp_path: Path) -> None:
+    """Groups ran side by side at full bandwidth, and tensor-parallel runs took half as long."""
+    size = {"comm_size": 2000}  # an all-reduce of two ranks: two steps of 1 + 1 µs
+    first = [
+        node(1, "a", 50, kind=COLL, attributes=of_group("01", **size)),
+        node(2, "b", 60, kind=COLL, attributes=of_group("02", **size)),
+        node(3, "s", 70, kind=SEND, attributes=gpu(comm_dst=2, comm_size=1000)),
+    ]
+    second = [
+        node(1, "work", 10, attributes=gpu()),
+        node(2, "a", 50, kind=COLL, deps=[1], attributes=of_group("01", **size)),
+    ]
+    third = [
+        node(1, "r", 90, kind=RECV, attributes=gpu(comm_src=0)),
+        node(2, "b", 60, kind=COLL, attributes=of_group("02", **size)),
+    ]
+    report = replayed(tmp_path / "given", [first, second, third], NETWORK)
+    assert [starts(report, rank) for rank in range(3)] == [[10, 14, 18], [0, 10], [20, 14]]
+    assert report.path.by_name_s == pytest.approx({"work": 1e-5, "a": 4e-6, "b": 4e-6, "s": 2e-6})
+    lanes = {lane.name: round(1e6 * lane.busy_s) for lane in report.worst_pes}
+    assert lanes["rank 0 network"] == 10
+    gains = {gain.name: gain.gain_s for gain in report.gains}
+    assert gains == pytest.approx({"work": 1e-5, "a": 4e-6, "b": 4e-6, "s": 2e-6})
+    recorded = replayed(tmp_path / "recorded", [first, second, third])
+    assert [starts(recorded, rank) for rank in range(3)] == [[10, 0, 0], [0, 10], [70, 0]]
+
+
+def test_ranks_that_begin_collectives_in_different_orders_do_not_wait_for_ever(
+    tmp_path: Path,
+) -> None:
+    """In ASTRA-sim they do."""
+    size = {"comm_size": 2000}
+    ranks = [
+        [
+            node(1, "work", 7, attributes=gpu()),
+            node(2, first, kind=COLL, deps=[1], attributes=of_group(first, **size)),
+            node(3, second, kind=COLL, deps=[1], attributes=of_group(second, **size)),
+            node(4, "c", kind=COLL, deps=[2, 3], attributes=of_group("c", **size)),
+        ]
+        for first, second in ("ab", "ba")
+    ]
+    report = replayed(tmp_path / "given", ranks, NETWORK)
+    assert [starts(report, rank) for rank in range(2)] == [[0, 11, 7, 15], [0, 7, 11, 15]]
+    (warning,) = report.warnings
+    assert "waited for each other (1 time): a simulator would never end" in warning
+    assert replayed(tmp_path / "recorded", ranks).warnings == ()
+
+
+def test_a_collective_that_a_rank_never_begins_is_named(tmp_path: Path) -> None:
+    first = [node(1, "all", kind=COLL, attributes=gpu()), node(2, deps=[1])]
+    second = [node(1, "all", kind=COLL, deps=[1], attributes=gpu())]
+    report = replayed(tmp_path, [first, second], NETWORK)
+    assert report.blocked.count == 3
+    text = " ".join(report.text().split())
+    assert "node 0 of rank 0 (all): waits in a collective for a rank that never begins it" in text
 
 
 @pytest.mark.parametrize("part_bytes", [64, 1 << 20])

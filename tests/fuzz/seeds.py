@@ -12,7 +12,15 @@ from rewritelog.formats.bgtrace.declaration import ByteOrder
 
 NODES = [
     node(1, duration=300, shapes="[[64, 3], [3]]", attributes={"tid": ("int64", 7)}),
-    node(2, "kernel", 0, deps=[1, 300], attributes={"is_cpu_op": ("bool", False)}, start=9),
+    node(
+        2,
+        "kernel",
+        0,
+        deps=[1, 300],
+        control=[4, 1],
+        attributes={"is_cpu_op": ("bool", False)},
+        start=9,
+    ),
     node(3, kind=COLL, attributes={"d": ("double", 0.5), "l": ("fixed32 list", [1, 2])}),
     node(4, attributes={"tid": ("sint32", -4), "s": ("string", "x")}, extra=field(60, b"new")),
     node(5, extra=group(60, field(7, 1), groups(3))),

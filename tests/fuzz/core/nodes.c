@@ -40,7 +40,7 @@ static void check_writing(const uint8_t *buf, const trace_node *nodes, int64_t c
     HOLDS(walk_nodes(out, size, 0, false, again, count, fault) == count);
     for (int64_t k = 0; k < count; k++)
         HOLDS(again[k].duration_us == durations[k] && again[k].id == nodes[k].id
-              && again[k].deps == nodes[k].deps);
+              && again[k].deps == nodes[k].deps && again[k].data_deps == nodes[k].data_deps);
     free(out);
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     seb_links *links;
     sent_message *messages;
     int32_t *starter, *first_receiver, *receivers, *waiting;
+    collective_part *parts; /* of each SEB, of which some are parts of collectives of two */
 } program;
 
 /* The outcome of a replay. */
@@ -20,7 +21,7 @@ typedef struct {
     seb_state *states;
     double *start_s;
     int32_t *order;
-    int64_t ran;
+    int64_t ran, stalls;
 } outcome;
 
 /* A time between nothing and more than any number. */
@@ -61,7 +62,16 @@ static program read_program(const uint8_t *data, size_t size)
     all.messages = array_of(count, sizeof *all.messages);
     all.starter = array_of(count, sizeof *all.starter);
     all.first_receiver = array_of(count + 1, sizeof *all.first_receiver);
-    for (int32_t k = 0; k < all.count; k++, data += BYTES) {
+    all.parts = array_of(count, sizeof *all.parts);
+    for (int32_t k = 0, open = -1; k < all.count; k++, data += BYTES) {
+        all.parts[k].next = k;
+        if (data[3] % 4 == 3 && open >= 0 && all.states[open].pe != data[0] % PES) {
+            all.parts[k] = (collective_part){open, open};
+            all.parts[open] = (collective_part){open, k};
+            open = -1;
+        } else if (data[3] % 4 == 3) {
+            open = k;
+        }
         bool told = data[1] & 1, waits = data[4] & 1, follows = !waits && data[4] & 2 && k > 0;
         all.starter[k] = told ? (int32_t)(data[1] / 2 * 4 + data[0] / 64) % all.count : -1;
         keys[k] = waits ? (int32_t)(data[4] / 2) % all.count : follows ? k - 1 : -1;
@@ -87,14 +97,17 @@ static outcome run(const program *all, int64_t step, bool by_index)
 {
     int64_t count = all->count;
     outcome found = {array_of(count, sizeof(seb_state)), array_of(count, sizeof(double)),
-                     array_of(count, sizeof(int32_t)), 0};
+                     array_of(count, sizeof(int32_t)), 0, 0};
     queue_entry *heap = array_of(count + PES, sizeof *heap);
     queue_entry *nodes = array_of(count + PES, sizeof *nodes);
     queue_entry *later = array_of(count + PES, sizeof *later);
     queue_entry *held = array_of(count, sizeof *held);
     int32_t *heads = array_of(BUCKETS, sizeof *heads);
+    int32_t *parts_left = array_of(count, sizeof *parts_left);
     int32_t first_of_pe[PES + 1] = {0}, held_of_pe[PES] = {0};
     double free_s[PES] = {0};
+    for (int64_t k = 0; k < count; k++)
+        parts_left[k] = 2;
     for (int64_t k = 0; k < count; k++)
         for (int32_t pe = all->states[k].pe; pe < PES; pe++)
             first_of_pe[pe + 1]++;
@@ -104,30 +117,33 @@ static outcome run(const program *all, int64_t step, bool by_index)
         if (found.states[k].pending == 0)
             later[queue.in_later++] = (queue_entry){0.0, k, -1};
     while (replay(found.states, all->links, all->waiting, all->messages, all->first_receiver,
-                  all->receivers, 2, 0.25, free_s, &queue, heap, nodes, later, heads, BUCKETS,
-                  held, by_index ? count : 0, first_of_pe, held_of_pe, found.order, count,
-                  found.start_s, step))
+                  all->receivers, 2, 0.25, free_s, PES, &queue, heap, nodes, later, heads,
+                  BUCKETS, held, by_index ? count : 0, first_of_pe, held_of_pe, all->parts,
+                  by_index ? count : 0, parts_left, found.order, count, found.start_s, step))
         HOLDS(queue.ran <= count);
     found.ran = queue.ran;
+    found.stalls = queue.stalls;
     free(heap);
     free(nodes);
     free(later);
     free(held);
     free(heads);
+    free(parts_left);
     return found;
 }
 
-static void check_order(const outcome *found, bool by_index)
+static void check_order(const program *all, const outcome *found, bool by_index)
 {
     double free_s[PES] = {0}, latest = 0.0;
     for (int64_t k = 0; k < found->ran; k++) {
-        int32_t seb = found->order[k];
+        int32_t seb = found->order[k], other_part = by_index ? all->parts[seb].next : seb;
         seb_state state = found->states[seb];
+        HOLDS(found->start_s[seb] == found->start_s[other_part]);
         HOLDS(state.pending == 0 && (by_index || state.ready_s >= latest));
-        HOLDS(found->start_s[seb] == fmax(state.ready_s, free_s[state.pe]));
+        HOLDS(found->stalls || found->start_s[seb] == fmax(state.ready_s, free_s[state.pe]));
         double end = found->start_s[seb] + state.duration_s;
         HOLDS(end >= found->start_s[seb]);
-        for (int64_t later = k + 1; by_index && later < found->ran; later++) {
+        for (int64_t later = k + 1; by_index && seb == other_part && later < found->ran; later++) {
             int32_t other = found->order[later];
             HOLDS(found->states[other].pe != state.pe || other > seb ||
                   found->states[other].ready_s >= found->start_s[seb]);
@@ -169,7 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     HOLDS(whole.ran == parts.ran);
     HOLDS(!memcmp(whole.order, parts.order, (size_t)whole.ran * sizeof *whole.order));
     HOLDS(!memcmp(whole.states, parts.states, (size_t)all.count * sizeof *whole.states));
-    check_order(&whole, by_index);
+    check_order(&all, &whole, by_index);
     check_causes(&all, &whole);
     outcome both[] = {whole, parts};
     for (int k = 0; k < 2; k++) {
@@ -178,8 +194,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(both[k].order);
     }
     void *arrays[] = {all.states,         all.links,     all.messages, all.starter,
-                      all.first_receiver, all.receivers, all.waiting};
-    for (int k = 0; k < 7; k++)
+                      all.first_receiver, all.receivers, all.waiting,  all.parts};
+    for (int k = 0; k < 8; k++)
         free(arrays[k]);
     return 0;
 }
