@@ -11,6 +11,7 @@ import atexit
 import functools
 import inspect
 import os
+import re
 import sys
 import threading
 import warnings
@@ -110,12 +111,20 @@ def _file(path: str) -> Path:
 
 def _buffer_limit(target: Target) -> int:
     """Return how many bytes may be buffered for this target."""
-    text = os.environ.get(BUFFER_VARIABLE, "")
-    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    limit = _requested_bytes(os.environ.get(BUFFER_VARIABLE) or "0")
     if limit <= MOST_BUFFERED_FOR_PIPE:
         return limit
     is_file = isinstance(target, Path) and (target.is_file() or not target.exists())
     return min(limit, MOST_BUFFERED if is_file else MOST_BUFFERED_FOR_PIPE)
+
+
+@functools.cache
+def _requested_bytes(text: str) -> int:
+    """Return the size of the buffer that is asked for; warn, once, if this is no number."""
+    if re.fullmatch("[0-9]{1,18}", text):
+        return int(text)
+    _warn(f"{text}: {BUFFER_VARIABLE} is no number of bytes: lines are not buffered")
+    return 0
 
 
 def _write(target: Target, text: str) -> None:

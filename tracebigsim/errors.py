@@ -27,4 +27,4 @@ class BracketError(TraceBigSimError, ValueError):
 
 
 class BracketWarning(UserWarning):
-    """`start` and `end` do not pair up; the program goes on."""
+    """`start` and `end` do not pair up, or lines are not buffered; the program goes on."""

@@ -227,6 +227,20 @@ def test_lines_of_processes_with_one_output_do_not_tear(buffer: str, tmp_path: P
         assert (len(table), table.fault_count) == (900, 0)
 
 
+def test_a_buffer_of_no_number_of_bytes_is_a_warning_and_goes_on(
+    lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines were not buffered, without a word."""
+    monkeypatch.setenv("TRACEBIGSIM_BUFFER_BYTES", "64k")
+    kernel = tracebigsim.bracketed("k")(lambda: 0)
+    with pytest.warns(BracketWarning) as warned:
+        assert [kernel(), kernel()] == [0, 0]
+    problem = "64k: TRACEBIGSIM_BUFFER_BYTES is no number of bytes: lines are not buffered"
+    assert [str(warning.message) for warning in warned] == [problem]
+    assert warned[0].filename == __file__
+    assert len(scanned(lines)) == 2
+
+
 def test_buffered_lines_do_not_tear_in_a_named_pipe(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

@@ -444,6 +444,17 @@ def test_lost_lines_are_reported_after_any_number_of_reports(tmp_path: Path) -> 
     assert len(reports) == 21
 
 
+def test_a_buffer_of_no_number_of_bytes_is_reported(tmp_path: Path) -> None:
+    """64k was a buffer of 64 bytes, and no line fits in one."""
+    program = build(tmp_path, ("a.c", LOOP))
+    for text in ("64k", "-1", " 8", "9" * 19):
+        printed = run([program], more={"TRACEBIGSIM_BUFFER_BYTES": text})
+        problem = "TRACEBIGSIM_BUFFER_BYTES is no number of bytes: lines are not buffered"
+        assert printed.err == f"tracebigsim: {text}: {problem}\n"
+    for text in ("", "0", "9" * 18):
+        assert run([program], more={"TRACEBIGSIM_BUFFER_BYTES": text}).err == ""
+
+
 def test_buffered_lines_are_there_after_a_flush(tmp_path: Path) -> None:
     body = """startTraceBigSim(); endTraceBigSim("kept"); flushTraceBigSim();
               startTraceBigSim(); endTraceBigSim("lost"); _exit(0);"""

@@ -477,12 +477,19 @@ __attribute__((constructor)) static void tracebigsim_at_load_(void) {
 /* Buffer lines, if the environment says so; a pipe takes at most a page in one piece. */
 TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
   const char *text = getenv("TRACEBIGSIM_BUFFER_BYTES");
-  const long long requested = text == NULL ? 0 : atoll(text);
+  const size_t digits = text == NULL ? 0 : strspn(text, "0123456789");
   struct stat status;
   const int is_file = !tracebigsim_process_.to_stdout &&
                       fstat(tracebigsim_process_.output, &status) == 0 && S_ISREG(status.st_mode);
   const long long most = is_file ? TRACEBIGSIM_BUFFER_BYTES_ : TRACEBIGSIM_LINE_BYTES_;
-  if (requested <= 0) return;
+  long long requested;
+  if (text == NULL || *text == '\0') return;
+  if (text[digits] != '\0' || digits > 18) {
+    tracebigsim_report_("TRACEBIGSIM_BUFFER_BYTES is no number of bytes: lines are not buffered",
+                        text);
+    return;
+  }
+  requested = atoll(text);
   tracebigsim_process_.buffer_limit = (size_t)(requested < most ? requested : most);
 }
 
