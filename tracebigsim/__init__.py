@@ -70,8 +70,8 @@ def cmake_dir() -> str:
     """Return the folder for CMake's `-Dtracebigsim_DIR=`.
 
     >>> import os
-    >>> os.listdir(tracebigsim.cmake_dir())
-    ['tracebigsim-config.cmake']
+    >>> sorted(os.listdir(tracebigsim.cmake_dir()))
+    ['tracebigsim-config-version.cmake', 'tracebigsim-config.cmake']
     """
     return str(_FOLDER / "share" / "cmake")
 

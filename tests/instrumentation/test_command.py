@@ -112,6 +112,26 @@ def test_cmake_says_which_language_a_fortran_project_lacks(tmp_path: Path) -> No
     assert "tracebigsim::fortran\n\n  but the target was not found" in asked.stderr
 
 
+def test_cmake_takes_any_version_from_the_one_that_is_asked_for(tmp_path: Path) -> None:
+    """Without a version file, it refused all of them."""
+    installed = version("rewritelog")
+    expected = {"": True, "0.0.1": True, installed: True, f"{installed} EXACT": True}
+    expected |= {f"{installed}.1": False, "0.0.1 EXACT": False}
+    lines = ["cmake_minimum_required(VERSION 3.13)", "project(versions NONE)"]
+    for asked in expected:
+        lines += [
+            "unset(tracebigsim_VERSION)",
+            f"find_package(tracebigsim {asked} CONFIG QUIET)",
+            'message(STATUS "found: ${tracebigsim_FOUND}, ${tracebigsim_VERSION}")',
+            f"set(tracebigsim_DIR {tracebigsim.cmake_dir()})",  # it is reset by a refusal
+        ]
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lines))
+    where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
+    printed = run([tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where]).out.decode()
+    answers = [f"1, {installed}" if taken else "0, " for taken in expected.values()]
+    assert re.findall("found: (.*)", printed) == answers
+
+
 @pytest.fixture
 def outputs(tmp_path: Path) -> list[Path]:
     """Outputs of three processes among their text, one of them gzip, with torn and param lines."""
