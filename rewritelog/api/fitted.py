@@ -125,13 +125,13 @@ class FittedModel(Fitted):
     ) -> str:
         r"""Return an event's seconds as a formula of its parameters.
 
-        `text` is the syntax of formulas files, `python` is evaluated with numpy as `np`, which
-        lacks only `torus_distance`, and `latex` is for a paper. The formula leaves out exact
-        matches, corrections, extrapolation, and that predictions are at least 0; for an event with
-        classes it is that of all samples. A mean of several formulas, the product of their powers,
-        leaves out factors that are not positive. `parameters` is needed for an event with fits for
-        several numbers of parameters. Raise `UsageError` for an event without a fit, and
-        `ModelError` for a model that has no formulas.
+        `text` is the syntax of formulas files, and `latex` is for a paper. `python` is evaluated
+        with numpy as `np`, which lacks only `torus_distance`, and with floats: products of integer
+        columns may overflow. The formula leaves out exact matches, corrections, extrapolation, and
+        that predictions are at least 0; for an event with classes it is that of all samples. A mean
+        of several formulas, the product of their powers, leaves out factors that are not positive.
+        `parameters` is needed for an event with fits for several numbers of parameters. Raise
+        `UsageError` for an event without a fit, and `ModelError` for a model that has no formulas.
 
         >>> timings = {"work": ([[1], [2], [4], [8]], [2e-6, 4e-6, 8e-6, 16e-6])}
         >>> print(rewritelog.fit(timings).formula("work", "latex"))
