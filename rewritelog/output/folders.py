@@ -101,6 +101,9 @@ def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) 
             if _holds(target, path) or _is_linked_from(path, target):
                 raise OutputError(f"{out}: the output would replace its own input {path}")
         _check_free(out, target, force=force)
+        if (lock := name_beside(target, ".lock")).exists():
+            with OutputLock(out, lock):  # of a killed run; raises if another is writing `out`
+                pass
         check_can_replace(target)
         check_can_make_files(next(folder for folder in target.parents if folder.exists()))
     except OSError as error:

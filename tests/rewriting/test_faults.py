@@ -39,6 +39,7 @@ from watching import watched_rewrite
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
+from rewritelog.output.folders import OutputLock
 from rewritelog.rewriting.run import rewrite
 
 TWICE = RewriteOptions(dilation=2)
@@ -189,6 +190,19 @@ def test_a_second_rewrite_to_one_output_says_who_has_it(logs: Path, tmp_path: Pa
     assert code == 1
     assert f"out: process {os.getpid()} on {os.uname().nodename} is writing it" in errors
     assert names(tmp_path) == {"in", "out", "timings"}
+
+
+def test_an_output_that_another_run_writes_is_known_before_the_fit(
+    logs: Path, tmp_path: Path
+) -> None:
+    """A user waited for the whole fit to hear it."""
+    (tmp_path / "empty").touch()
+    timings = ("--timings", tmp_path / "empty")
+    command: list[str | Path] = ["rewrite", logs, tmp_path / "out", *timings]
+    with OutputLock(tmp_path / "out", tmp_path / ".out.rewritelog.lock"):
+        code, errors = ran(command)
+    assert (code, errors.count("is writing it")) == (1, 1)
+    assert "empty: no timing line found" in ran(command)[1]
 
 
 @pytest.mark.long
