@@ -64,7 +64,8 @@ class FittedModel(Fitted):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about its samples and the reliability of the fit, one sentence each."""
-        return (*(self.timings.warnings if self.timings else ()), *self.lines("warnings"))
+        of_timings = self.timings.warnings if self.timings else ()
+        return (*of_timings, *self.notes, *self.lines("warnings"))
 
     def predict(self, event: str, X: Rows) -> Floats:
         """Return the seconds of each row of X, at least 0, shape (rows,).

@@ -46,7 +46,7 @@ class FitReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        return (*self.timings.warnings, *self.fitted.lines("warnings"))
+        return (*self.timings.warnings, *self.fitted.notes, *self.fitted.lines("warnings"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""

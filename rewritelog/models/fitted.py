@@ -176,6 +176,12 @@ class Fitted:
         keys = self.fits or getattr(self.raw, "events", {})
         return [key for key in keys if isinstance(key, tuple)]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noted when the fit was made: unused formulas and names, lines left out."""
+        notes: tuple[str, ...] = getattr(self.raw, "notes", ())
+        return notes
+
     def names_of(self, event: str, parameters: int) -> tuple[str, ...]:
         """Return the names of an event's parameters; empty if they have none."""
         if self.param_names is not None:

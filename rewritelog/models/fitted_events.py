@@ -30,7 +30,7 @@ class FittedEvents(FitByEvent):
     unfitted: tuple[EventKey, ...] = ()
     """Events without a sample in which all numbers are finite."""
     notes: tuple[str, ...] = ()
-    """Further warnings, one sentence each."""
+    """What was noted when the fit was made, one sentence each."""
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a fit."""
@@ -120,7 +120,7 @@ class FittedEvents(FitByEvent):
         names = shorten_all([event for event, _ in self.fits], LABEL_WIDTH)
         by_name = zip(self.fits.values(), names, strict=True)
         weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
-        return (*nothing, *self.notes, *merged(weak_points))
+        return (*nothing, *merged(weak_points))
 
 
 def event_in_report(fit: EventFit) -> dict[str, Any]:

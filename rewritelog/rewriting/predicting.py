@@ -254,8 +254,9 @@ def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | Non
 
 
 def fit_warnings(timings: Timings | None, fitted: Fitted) -> tuple[str, ...]:
-    """Return the warnings of reading timings, and of the fit to them."""
-    return (*(() if timings is None else timings.warnings), *fitted.lines("warnings"))
+    """Return the warnings of reading timings, if any, and of the fit."""
+    noted = () if timings is None else (*timings.warnings, *fitted.notes)
+    return (*noted, *fitted.lines("warnings"))
 
 
 def warnings_of_uncovered(

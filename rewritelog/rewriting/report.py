@@ -164,17 +164,19 @@ class RewriteReport(Readable):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """Notes for users of TraceR; since they concern nobody else, they are not warnings."""
+        """What is no warning: the notes of a model file, and what concerns only users of TraceR."""
+        noted = self.fitted.notes if self.timings is None else ()
+        notes = tuple(f"{self.fitted}: {note}" for note in noted)
         replaced = self.count(BlockCount.TRACER_REPLACES)
         if not replaced:
-            return ()
+            return notes
         predicted = self.count(BlockCount.BY_MODEL) + self.count(BlockCount.BY_EXACT)
         hint = (
             f"TraceR would ignore {replaced:,} of the "
             f"{count_text(predicted, 'predicted duration')}; replay and export use them "
             "(docs/simulating.md)"
         )
-        return (hint,)
+        return (*notes, hint)
 
     @property
     def by_dilation(self) -> float | None:

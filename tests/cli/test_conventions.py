@@ -211,6 +211,21 @@ def test_what_concerns_users_of_tracer_alone_is_no_warning(tmp_path: Path) -> No
     assert "TraceR" not in rewritelog(*words, "--quiet").stderr
 
 
+def test_what_was_noted_when_a_model_file_was_made_is_no_warning_of_its_use(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    """Each rewrite with it failed under --fail-on-warning, and warned of a file it did not read."""
+    names, model = tmp_path / "names.toml", tmp_path / "m.json"
+    names.write_text('other = ["n"]\n')
+    fit = ("fit", timings, "--model", "least-squares", "--param-names", names)
+    done = rewritelog(*fit, "-o", model)
+    assert warned(done, "parameter names for 'other' are not used")
+    done = rewritelog("rewrite", logs, "--dry-run", "--fitted", model)
+    assert f"note: {model}: parameter names for 'other' are not used" in done.stderr
+    assert not warned(done, "are not used")
+    assert any("are not used" in warning for warning in api.load_model(model).warnings)
+
+
 def test_json_on_stdout_is_the_report_file(logs: Path, tmp_path: Path) -> None:
     report = tmp_path / "r.json"
     for words in (("rewrite", logs, "--dry-run"), ("info", logs), ("check", logs),

@@ -121,7 +121,7 @@ def test_a_formula_that_does_not_fit_the_parameters_is_said(event: MakeTimings) 
     text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p3"]\n'
     p = np.arange(1.0, 41)
     fitted = by_formula(text, event(p, seconds=1e-6 * p))
-    assert any("kernel" in text and "my.toml" in text for text in fitted.warnings())
+    assert any("kernel" in text and "my.toml" in text for text in fitted.notes)
 
 
 def test_intervals_and_spread_are_those_of_the_class(two_classes: EventTimings) -> None:
