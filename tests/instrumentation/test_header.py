@@ -113,6 +113,21 @@ def test_a_guard_brackets_its_block_unless_it_is_left_by_an_exception(
     assert printed.err == ""
 
 
+def test_a_guard_has_the_name_that_it_began_with(tmp_path: Path) -> None:
+    """The name of a temporary string was gone at its end, and the line had what was there then."""
+    body = """for (size_t length = 1999; length <= 2002; length++) {
+                std::string name(length, 'k');
+                tracebigsim::Bracket bracket(name.c_str(), length);
+                name[0] = '?';
+              }"""
+    program = build(tmp_path, ("a.cpp", main(body, "#include <string>")))
+    printed = run([program])
+    table = printed.table()
+    assert events_of(table) == ["k" * 1999, "k" * 2000]
+    assert params_of(table) == [[1999], [2000]]
+    assert printed.err.count("the name has more than 2000 bytes") == 2
+
+
 def test_a_guard_without_a_name_is_a_warning(tmp_path: Path) -> None:
     """It ends where it begins, and printed the time of nothing."""
     source = written(tmp_path, "nameless.cpp", main('tracebigsim::Bracket("k", 1);'))

@@ -1308,17 +1308,18 @@ inline void endTraceBigSim(const char *event, Number... params) {
 namespace tracebigsim {
 
 /* A bracket from here to the end of the block; if an exception leaves the block, it writes no line.
- * The name is not copied. */
+ * The name is copied, since that of a temporary string is gone by then. */
 class Bracket {
  public:
   template <typename... Number>
   [[nodiscard]] explicit Bracket(const char *event, Number... params)
-      : event_(event),
+      : length_(strnlen(event, sizeof event_)),
         count_(sizeof...(Number)),
         params_{static_cast<double>(params)...},
         exceptions_(exceptions()) {
     static_assert(sizeof...(Number) <= TRACEBIGSIM_MAX_PARAMS_, "a bracket has at most 20 numbers");
-    tracebigsim_start_for_(event_, strlen(event_), params_, count_);
+    memcpy(event_, event, length_);
+    tracebigsim_start_for_(event_, length_, params_, count_);
   }
   Bracket(const Bracket &) = delete;
   Bracket &operator=(const Bracket &) = delete;
@@ -1326,7 +1327,7 @@ class Bracket {
     if (exceptions() > exceptions_) {
       tracebigsim_drop_();
     } else {
-      tracebigsim_end_(event_, strlen(event_), params_, count_);
+      tracebigsim_end_(event_, length_, params_, count_);
     }
   }
 
@@ -1339,7 +1340,8 @@ class Bracket {
 #endif
   }
 
-  const char *event_;
+  char event_[TRACEBIGSIM_MAX_NAME_ + 1]; /* a longer name is reported as one of this length */
+  size_t length_;
   size_t count_;
   double params_[TRACEBIGSIM_MAX_PARAMS_];
   int exceptions_;
