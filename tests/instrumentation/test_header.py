@@ -81,6 +81,39 @@ def test_c_and_cpp_sources_of_a_program_share_their_brackets(tmp_path: Path) -> 
     assert params_of(run([program]).table()) == [[2]]
 
 
+MODES = {
+    "seconds": "",
+    "cycles": "#define TRACEBIGSIM_CYCLES\n",
+    "off": "#define TRACEBIGSIM_OFF\n",
+}
+IN_MODE = """
+#include "tracebigsim.h"
+void MODE() {
+  startTraceBigSimFor("MODE", 1);
+  endTraceBigSim("MODE", 1);
+  tracebigsim::Bracket bracket("MODE", 2);
+}
+"""
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_each_source_of_a_cpp_program_has_its_own_mode(order: int, tmp_path: Path) -> None:
+    """The linker took the guard and the functions of one of them for all of its brackets."""
+    sources = [(f"{mode}.cpp", MODES[mode] + IN_MODE.replace("MODE", mode)) for mode in MODES]
+    calls = "void seconds(); void cycles(); void off();"
+    program = build(
+        tmp_path,
+        *sources[::order],
+        ("main.cpp", f"{calls} int main() {{ seconds(); off(); cycles(); return 0; }}\n"),
+        options=["-O0"],
+    )
+    printed = run([program])
+    table = printed.table()
+    assert events_of(table) == ["seconds"] * 2 + ["cycles"] * 2
+    assert list(table.time_unit) == [TimeUnit.SECONDS] * 2 + [TimeUnit.CYCLES] * 2
+    assert printed.err == ""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["aarch64-macos", "x86_64-linux-musl"])
 def test_programs_compile_for_other_systems(target: str, tmp_path: Path) -> None:

@@ -57,11 +57,13 @@ __attribute__((weak)) void initBigSimTrace() {}
 namespace tracebigsim {
 template <typename... Argument>
 char unevaluated_(Argument...); /* by value: there are no references to bit-fields */
+inline namespace off_ { /* another class than that of sources in which brackets are on */
 struct Bracket {
   template <typename... Number>
   explicit Bracket(const char *, const Number &...) {}
   ~Bracket() {}
 };
+}  // namespace off_
 }  // namespace tracebigsim
 #define startTraceBigSimFor(...) ((void)sizeof(tracebigsim::unevaluated_(__VA_ARGS__)))
 #define endTraceBigSim(...) ((void)sizeof(tracebigsim::unevaluated_(__VA_ARGS__)))
@@ -903,6 +905,7 @@ TRACEBIGSIM_APART_ size_t tracebigsim_format_(const tracebigsim_record_ *record,
 
 #if defined(TRACEBIGSIM_CYCLES)
 #define TRACEBIGSIM_UNIT_ "time_in_cycles"
+#define TRACEBIGSIM_MODE_ cycles_
 static inline uint64_t tracebigsim_now_(void) {
 #if defined(TRACEBIGSIM_READ_CYCLES)
   return (uint64_t)TRACEBIGSIM_READ_CYCLES();
@@ -933,6 +936,7 @@ static inline uint64_t tracebigsim_now_(void) {
 }
 #else
 #define TRACEBIGSIM_UNIT_ "time"
+#define TRACEBIGSIM_MODE_ seconds_
 static inline uint64_t tracebigsim_now_(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -1289,9 +1293,12 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t len
 
 #include <exception>
 
+/* Sources may have different modes, and each keeps to its own: functions are static, and the guard
+ * of each mode is another class. The linker would choose one of them for all sources. */
+
 /* Open the thread's (the PE's) bracket, whose name and numbers are known. */
 template <typename... Number>
-inline void startTraceBigSimFor(const char *event, Number... params) {
+static inline void startTraceBigSimFor(const char *event, Number... params) {
   static_assert(sizeof...(Number) <= TRACEBIGSIM_MAX_PARAMS_, "a bracket has at most 20 numbers");
   const double values[] = {static_cast<double>(params)..., 0.0};
   tracebigsim_start_for_(event, strlen(event), values, sizeof...(Number));
@@ -1299,13 +1306,14 @@ inline void startTraceBigSimFor(const char *event, Number... params) {
 
 /* Close the thread's (the PE's) bracket and write its line. */
 template <typename... Number>
-inline void endTraceBigSim(const char *event, Number... params) {
+static inline void endTraceBigSim(const char *event, Number... params) {
   static_assert(sizeof...(Number) <= TRACEBIGSIM_MAX_PARAMS_, "a bracket has at most 20 numbers");
   const double values[] = {static_cast<double>(params)..., 0.0};
   tracebigsim_end_(event, strlen(event), values, sizeof...(Number));
 }
 
 namespace tracebigsim {
+inline namespace TRACEBIGSIM_MODE_ {
 
 /* A bracket from here to the end of the block; if an exception leaves the block, it writes no line.
  * The name is copied, since that of a temporary string is gone by then. */
@@ -1347,6 +1355,7 @@ class Bracket {
   int exceptions_;
 };
 
+}  // namespace TRACEBIGSIM_MODE_
 }  // namespace tracebigsim
 
 #else
