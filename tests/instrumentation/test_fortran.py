@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from building import build, events_of, params_of, run
+from building import build, compiled, events_of, params_of, run
 
 import tracebigsim
 from tracebigsim import format_chosen
@@ -50,6 +50,13 @@ def test_every_call_prints_its_line(options: list[str], tmp_path: Path) -> None:
         "tracebigsim: a text: a parameter is not finite",
         "tracebigsim: unmatched: an end without a start",
     ]
+
+
+def test_options_that_change_the_size_of_doubles_do_not_compile(tmp_path: Path) -> None:
+    """C read 32768.007766723633 for 2.5, and any number where there was none."""
+    for option in ("-freal-8-real-4", "-freal-8-real-16"):
+        assert "Division by zero" in compiled(SOURCES[0], tmp_path, option).stderr
+    assert compiled(SOURCES[0], tmp_path, "-fdefault-real-8").returncode == 0
 
 
 def test_a_twenty_first_number_does_not_compile(tmp_path: Path) -> None:

@@ -17,6 +17,10 @@ module tracebigsim
   private
   public :: startTraceBigSim, startTraceBigSimFor, endTraceBigSim, flushTraceBigSim
 
+  ! A division by 0, and so an error, with options that change the size of C's double, such as
+  ! gfortran's -freal-8-real-4: C would read other numbers. Compile this file without them.
+  integer, parameter :: double_of_64_bits = 1 / merge(1, 0, storage_size(1.0_c_double) == 64)
+
   interface
     subroutine startTraceBigSim() bind(c, name="tracebigsim_fortran_start")
     end subroutine
