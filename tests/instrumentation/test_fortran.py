@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from building import build, compiled, events_of, params_of, run
+from building import build, compiled, events_of, params_of, run, tool
 
 import tracebigsim
 from tracebigsim import format_chosen
@@ -57,6 +57,14 @@ def test_options_that_change_the_size_of_doubles_do_not_compile(tmp_path: Path) 
     for option in ("-freal-8-real-4", "-freal-8-real-16"):
         assert "Division by zero" in compiled(SOURCES[0], tmp_path, option).stderr
     assert compiled(SOURCES[0], tmp_path, "-fdefault-real-8").returncode == 0
+
+
+def test_threads_share_no_variables_whatever_the_options(tmp_path: Path) -> None:
+    """With variables that keep their values, lines had numbers of the brackets of other threads."""
+    assert compiled(SOURCES[0], tmp_path, "-fno-automatic").returncode == 0
+    symbols = run([tool("nm"), tmp_path / "tracebigsim_f90.o"]).out.decode()
+    assert "endtracebigsim" in symbols
+    assert [line for line in symbols.splitlines() if line.split()[-2] in "bd"] == []
 
 
 def test_a_twenty_first_number_does_not_compile(tmp_path: Path) -> None:

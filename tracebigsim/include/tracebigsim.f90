@@ -46,8 +46,11 @@ module tracebigsim
 
 contains
 
+  ! Subroutines with variables are recursive, or all threads would share them under options such as
+  ! gfortran's -fno-automatic.
+
   ! Open the thread's bracket, whose name and numbers are known.
-  subroutine startTraceBigSimFor(event, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
+  recursive subroutine startTraceBigSimFor(event, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
       p11, p12, p13, p14, p15, p16, p17, p18, p19, p20)
     character(len=*), intent(in) :: event
     class(*), intent(in), optional :: p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
@@ -61,7 +64,7 @@ contains
   end subroutine
 
   ! Close the thread's bracket and write its line.
-  subroutine endTraceBigSim(event, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
+  recursive subroutine endTraceBigSim(event, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
       p11, p12, p13, p14, p15, p16, p17, p18, p19, p20)
     character(len=*), intent(in) :: event
     class(*), intent(in), optional :: p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, &
@@ -106,7 +109,7 @@ contains
   end subroutine
 
   ! Append a number, if it is present.
-  subroutine add(params, count, param)
+  recursive subroutine add(params, count, param)
     real(c_double), intent(inout) :: params(20)
     integer(c_size_t), intent(inout) :: count
     class(*), intent(in), optional :: param
