@@ -81,6 +81,19 @@ def test_c_and_cpp_sources_of_a_program_share_their_brackets(tmp_path: Path) -> 
     assert params_of(run([program]).table()) == [[2]]
 
 
+@pytest.mark.parametrize("suffix", ["c", "cpp"])
+def test_a_macro_that_is_0_is_not_defined(suffix: str, tmp_path: Path) -> None:
+    """Brackets were off, without a word, if a build passed TRACEBIGSIM_OFF=0."""
+    macros = ["OFF", "CYCLES", "PAPI"]
+    zeros = ["-DCMK_BIGSIM_CHARM=0", *(f"-DTRACEBIGSIM_{macro}=0" for macro in macros)]
+    source = main('startTraceBigSim(); endTraceBigSim("k", 2);')
+    table = run([build(tmp_path, (f"a.{suffix}", source), options=zeros)]).table()
+    assert (params_of(table), set(table.time_unit)) == ([[2]], {TimeUnit.SECONDS})
+    for value in ("=", "", "=1"):
+        off = build(tmp_path, (f"a.{suffix}", source), options=[f"-DTRACEBIGSIM_OFF{value}"])
+        assert run([off]).out == b""
+
+
 MODES = {
     "seconds": "",
     "cycles": "#define TRACEBIGSIM_CYCLES\n",

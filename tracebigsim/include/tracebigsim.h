@@ -11,7 +11,7 @@
  *     startTraceBigSimFor("Cell::pairForces", atoms, carbons);
  *     tracebigsim::Bracket bracket("Cell::pairForces", atoms, carbons);
  *
- * Macros choose at compile time what the calls do:
+ * Macros choose at compile time what the calls do; one that is 0 counts as not defined:
  *
  *     (nothing defined)     a timing line for each bracket, in seconds of the monotonic clock
  *     TRACEBIGSIM_CYCLES    in cycles: rdtsc, cntvct_el0, the PowerPC time base, or what
@@ -42,6 +42,17 @@
 
 #if defined(__GNUC__) && !defined(TRACEBIGSIM_WARNINGS) /* defined by this project's tests */
 #pragma GCC system_header /* suppresses warnings about this file */
+#endif
+
+/* 1 - X - 1 is 0 if X is 0, and 2 if X is empty. */
+#if defined(TRACEBIGSIM_OFF) && 1 - TRACEBIGSIM_OFF - 1 == 0
+#undef TRACEBIGSIM_OFF
+#endif
+#if defined(TRACEBIGSIM_CYCLES) && 1 - TRACEBIGSIM_CYCLES - 1 == 0
+#undef TRACEBIGSIM_CYCLES
+#endif
+#if defined(TRACEBIGSIM_PAPI) && 1 - TRACEBIGSIM_PAPI - 1 == 0
+#undef TRACEBIGSIM_PAPI
 #endif
 
 #ifdef __cplusplus
@@ -76,11 +87,8 @@ struct Bracket {
 
 #else /* any mode except off */
 
-/* Defined in an emulation, even if CMK_BIGSIM_CHARM is defined as empty. */
-#if defined(CMK_BIGSIM_CHARM)
-#if CMK_BIGSIM_CHARM + 0 != 0 || 1 - CMK_BIGSIM_CHARM - 1 == 2
+#if defined(CMK_BIGSIM_CHARM) && 1 - CMK_BIGSIM_CHARM - 1 != 0
 #define TRACEBIGSIM_EMULATED_
-#endif
 #endif
 
 #if defined(TRACEBIGSIM_SIMULATOR_BEGIN) != defined(TRACEBIGSIM_SIMULATOR_END)
