@@ -25,11 +25,10 @@ from rewritelog.models.expressions import (
 )
 from rewritelog.models.fitting.design import ONE
 from rewritelog.models.fitting.diagnosis import (
-    ENDS,
     OUTLIER_FACTOR,
     Coefficient,
     Quality,
-    quantiles,
+    interval_of,
 )
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, LeftOut
 from rewritelog.models.fitting.function import (
@@ -149,7 +148,7 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
     for fit in fits:
         quality, ratios, width = fit.quality, fit.ratios, NO_VALUE
         if len(ratios) >= ENOUGH and fit.judged.knows_others:  # half the width of the interval
-            low, high = quantiles(ratios, ENDS, fit.judged.points)
+            low, high = interval_of(ratios, fit.judged.points)
             half = float(high - low) / 2
             width = "> 100 %" if half > 1 else share_text(half, 1)
         lines = f"{fit.samples:,}"
@@ -328,7 +327,7 @@ def warn(fit: EventFit, event: str = "") -> list[Remark]:
         )
     accurate = fit.samples >= ENOUGH and (quality.held_out_error or 0.0) <= LARGE_ERROR
     accurate = accurate and inaccurate != "coarse clock"
-    usual = quantiles(fit.ratios, ENDS, fit.judged.points)[1] if len(fit.ratios) else 0.0
+    usual = interval_of(fit.ratios, fit.judged.points)[1] if len(fit.ratios) else 0.0
     if accurate and (quality.first_call or 0.0) >= max(FIRST_CALL, usual):
         texts["first call"] = (
             f"the first call took {quality.first_call:.1f} times as long as the fit predicts: cold "

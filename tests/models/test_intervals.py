@@ -11,7 +11,7 @@ from models.laws import LAWS, auto
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fit_report import fits_table
-from rewritelog.models.fitting.diagnosis import ENDS, quantiles, widening_rate
+from rewritelog.models.fitting.diagnosis import interval_of, widening_rate
 from rewritelog.models.fitting.tuning import LEAST_RATE, NEAREST
 from rewritelog.models.least_squares import LeastSquares, LeastSquaresOptions
 
@@ -108,7 +108,7 @@ def test_an_exact_law_has_an_interval_of_no_width() -> None:
 def test_the_bounds_of_an_interval_are_never_too_narrow(count: int) -> None:
     """Of n + 1 values in random order, each place of the last one is as likely as any other."""
     rising = np.arange(count, dtype=np.float64)
-    low, high = quantiles(rising, np.array([0.05, 0.95]), len(rising))
+    low, high = interval_of(rising, len(rising))
     further = np.arange(count + 1) - 0.5
     assert ((further >= low) & (further <= high)).mean() >= min(
         0.9, (count - 1) / (count + 1)
@@ -153,7 +153,7 @@ def test_totals_of_few_lines_spread_further_than_their_noise_alone() -> None:
 
 def test_intervals_of_few_ratios_bear_ratios_below_zero() -> None:
     """A fit may predict less than 0, as ordinary least squares does: its ratios are below 0 too."""
-    low, high = quantiles(np.array([-0.5, 0.8, 1.0, 1.1, 1.3]), np.array([0.05, 0.95]), 5)
+    low, high = interval_of(np.array([-0.5, 0.8, 1.0, 1.1, 1.3]), 5)
     assert low == -0.5
     assert high > 1.3
 
@@ -166,7 +166,7 @@ def test_nine_in_ten_lines_of_a_trial_lie_within_intervals_that_widen() -> None:
     rate = widening_rate(ratios, len(ratios), tried, distances)
     assert rate is not None
     assert rate > LEAST_RATE
-    low, high = quantiles(ratios, ENDS, len(ratios))
+    low, high = interval_of(ratios, len(ratios))
     wider = np.exp(rate * np.maximum(distances, NEAREST))
     inside = (tried >= low / wider) & (tried <= high * wider)
     assert 0.895 <= inside.mean() <= 0.92

@@ -40,12 +40,8 @@ OUTLIER_FACTOR = 2.0
 MOST_RATIOS = 999
 """At most this many quantiles of the held-out ratios are kept."""
 
-
-LEVEL = 0.9
+COVERAGE = 0.9
 """The nominal coverage of a prediction interval."""
-
-ENDS = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-"""The quantile levels of the two ends of an interval."""
 
 
 class Coefficient(Form, frozen=True):
@@ -255,25 +251,24 @@ def total_ratio_of(measured: Floats, predicted: Floats, cluster: Ints) -> float:
     return 1 + share * (ratio - 1)
 
 
-def quantiles(ascending: Floats, levels: Floats, points: int) -> Floats:
-    """Return conservative quantiles of the values at some points, ascending, for a further point.
+def interval_of(ascending: Floats, points: int) -> Floats:
+    """Return the ends of the 90 % interval for a further point, given ascending ones at some.
 
-    Levels from 0.5 use the order statistic of rank ⌈(n + 1)·level⌉, those below it the one of rank
-    ⌊(n + 1)·level⌋: a further value of the same distribution then lies between two of them with at
-    least the nominal probability. With k values at each of n points it is k times that rank. Fewer
-    than `ENOUGH_RATIOS` points have no order statistics that far out: positive quantiles are then
-    moved away from the median.
+    They are the order statistics of the ranks ⌊(n + 1)·0.05⌋ and ⌈(n + 1)·0.95⌉: a further value of
+    the same distribution then lies between them with at least the nominal probability. With k
+    values at each of n points it is k times that rank. Fewer than `ENOUGH_RATIOS` points have no
+    order statistics that far out: positive ends are then moved away from the median.
     """
     count = len(ascending)
-    upper = np.ceil(np.ceil((points + 1) * levels) * count / points) - 1
-    lower = np.floor((np.floor((points + 1) * levels) - 1) * count / points)
-    rank = np.where(levels < 0.5, lower, upper)
-    quantiles = ascending[np.clip(rank, 0, count - 1).astype(np.int64)]
+    lower = math.floor((points + 1) * ((1 - COVERAGE) / 2)) - 1
+    upper = math.ceil((points + 1) * ((1 + COVERAGE) / 2))
+    ranks = [math.floor(lower * count / points), math.ceil(upper * count / points) - 1]
+    ends: Floats = ascending[np.clip(ranks, 0, count - 1)]
     middle = float(np.median(ascending))
     if points >= tuning.ENOUGH_RATIOS or not middle > 0:
-        return quantiles
+        return ends
     wider = 1 + tuning.WIDER_WITH_FEW * (tuning.ENOUGH_RATIOS / points - 1)
-    return np.where(quantiles > 0, middle * np.maximum(quantiles / middle, 0) ** wider, quantiles)
+    return np.where(ends > 0, middle * np.maximum(ends / middle, 0) ** wider, ends)
 
 
 def widening_rate(ratios: Floats, points: int, tried: Floats, distances: Floats) -> float | None:
@@ -281,18 +276,18 @@ def widening_rate(ratios: Floats, points: int, tried: Floats, distances: Floats)
 
     In a trial `tried` are the measured over the predicted times of samples at these `distances`
     beyond the range. Nine in ten of them lie within the intervals that widen at this rate, at the
-    rank that `quantiles` uses; `ratios` are the ascending ones at so many points within the range.
+    rank that `interval_of` uses; `ratios` are the ascending ones at `points` within the range.
     It is from `LEAST_RATE` to `MOST_RATE`, and None without a sample beyond the range.
     """
     far = distances > 0
     if not far.any():
         return None
-    low, high = quantiles(ratios, ENDS, points) if len(ratios) else (1.0, 1.0)
+    low, high = interval_of(ratios, points) if len(ratios) else (1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(tried[far])
         outside = np.fmax(np.fmax(logs - np.log(high), np.log(low) - logs), 0.0)
     rates = np.sort(outside / np.maximum(distances[far], tuning.NEAREST))
-    rank = min(math.ceil((len(rates) + 1) * LEVEL), len(rates))
+    rank = min(math.ceil((len(rates) + 1) * COVERAGE), len(rates))
     return min(max(float(rates[rank - 1]), tuning.LEAST_RATE), tuning.MOST_RATE)
 
 
@@ -303,7 +298,7 @@ def coverage(ratios: Floats) -> float | None:
         return None
     halves, inside = (finite[::2], finite[1::2]), 0
     for tested, calibrating in (halves, halves[::-1]):
-        low, high = quantiles(np.sort(calibrating), ENDS, len(calibrating))
+        low, high = interval_of(np.sort(calibrating), len(calibrating))
         inside += int(((tested >= low) & (tested <= high)).sum())
     return inside / len(finite)
 

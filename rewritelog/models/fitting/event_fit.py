@@ -14,12 +14,11 @@ from rewritelog.models.exact_matches import ExactMatches
 from rewritelog.models.expressions import Expression, FormulaError, Origin, checked_names
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import (
-    ENDS,
     Coefficient,
     Dropped,
     Quality,
+    interval_of,
     leverages,
-    quantiles,
 )
 from rewritelog.models.fitting.extrapolation import Growth, distance, is_outside
 from rewritelog.models.fitting.function import AnyFunction
@@ -236,7 +235,7 @@ class EventFit(
         low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
             if len(class_fit.ratios) and class_fit.knows_others:
-                shortest, longest = quantiles(class_fit.ratios, ENDS, class_fit.points)
+                shortest, longest = interval_of(class_fit.ratios, class_fit.points)
                 wider = class_fit.widening(far[rows])
                 low[rows] = seconds[rows] * shortest / wider
                 high[rows] = seconds[rows] * longest * wider
@@ -245,7 +244,7 @@ class EventFit(
         matches = self.exact_matches
         if matches is not None and len(matches.ratios):
             again = matches.is_in(params, matches.are_exact & (matches.counts > 1))
-            ends = quantiles(matches.ratios, ENDS, len(matches.ratios))
+            ends = interval_of(matches.ratios, len(matches.ratios))
             low[again], high[again] = predicted[again] * ends[:, None]
         return np.minimum(low, predicted), np.maximum(high, predicted)
 
