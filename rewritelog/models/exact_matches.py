@@ -12,7 +12,14 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.diagnosis import kept, ratios_of, total_ratio_of
 from rewritelog.models.fitting.samples import coarse_step
-from rewritelog.models.form import Form, NotNegative, ParameterRows, misfit, require_shape
+from rewritelog.models.form import (
+    Form,
+    NotNegative,
+    ParameterRows,
+    misfit,
+    require_ascending,
+    require_shape,
+)
 from rewritelog.models.metrics import relative_errors
 from rewritelog.running.locks import cached_property
 
@@ -40,11 +47,9 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         require_shape(".seconds", self.seconds, len(self.rows))
         require_shape(".samples", self.counts, len(self.rows))
         require_shape(".weights", self.weights, len(self.rows))
-        require_shape(".ratios", self.ratios, len(self.ratios))
+        require_ascending(".ratios", self.ratios)
         if not ((self.weights >= 0) & (self.weights <= 1)).all():
             raise misfit("must be between 0 and 1", ".weights")
-        if not (np.diff(self.ratios) >= 0).all():
-            raise misfit("must be in ascending order", ".ratios")
 
     @cached_property
     def points(self) -> DistinctPoints:

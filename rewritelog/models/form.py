@@ -73,6 +73,13 @@ def require_shape(path: str, values: Any, *shape: int) -> None:
         raise misfit(f"must have {needed} numbers, not {actual}", path)
 
 
+def require_ascending(path: str, values: Floats) -> None:
+    """Raise `ValueError` for anything but one row of numbers in ascending order."""
+    require_shape(path, values, len(values))
+    if not (np.diff(values) >= 0).all():
+        raise misfit("must be in ascending order", path)
+
+
 def plain(value: Any, number: Callable[[float], object], *, complete: bool = False) -> Any:
     """Return a part of a fit as JSON values; `number` converts each float.
 

@@ -296,7 +296,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "classes", 0, "quality", "chi2"), "NaN", "unknown value 'NaN'"),
     (("events", 1, "classes", 0, "total_ratio"), -1.0, "must be a number >= 0.0"),
     (("events", 1, "classes", 0, "ratios"), [[], []], r"ratios: must have 2 numbers, not 2 × 0"),
-    (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "are not in ascending order"),
+    (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "must be in ascending order"),
     (("events", 0, "exact_matches", "ratios"), [2.0, 1.0], "must be in ascending order"),
     (("events", 1, "exact_matches", "weights", 0), 1.5, r"weights: must be between 0 and 1"),
     (("events", 1, "exact_matches", "params", 0), [2.0, 5.0], "params: has a duplic"),

@@ -33,6 +33,7 @@ from rewritelog.models.form import (
     PerParameter,
     Text,
     misfit,
+    require_ascending,
     require_shape,
 )
 
@@ -68,9 +69,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
         terms = len(self.function.terms)
         rows = min(len(self.leverage_root), terms)
         require_shape(".leverage_root", self.leverage_root, rows, terms)
-        require_shape(".ratios", self.ratios, len(self.ratios))
-        if not (np.diff(self.ratios) >= 0).all():
-            raise misfit("`ratios` are not in ascending order")
+        require_ascending(".ratios", self.ratios)
         if not min(1, len(self.ratios)) <= self.points <= len(self.ratios):
             raise misfit(f"must be from 1 to the number of `ratios`, {len(self.ratios)}", ".points")
 
