@@ -19,7 +19,7 @@ from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitting import process
 from rewritelog.models.fitting.correction import CorrectedFit, Similarity, _means
 from rewritelog.models.fitting.function import CorrectedFunction
-from rewritelog.models.fitting.process import MOST_POINTS, Kernel
+from rewritelog.models.fitting.process import MOST_POINTS, Correction, Kernel
 from rewritelog.models.fitting.validation import HeldOutPredictions
 from rewritelog.models.model_file import model_text, parse_model
 
@@ -256,8 +256,8 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     seconds *= np.exp(0.01 * rng.normal(size=500))
     logs = np.log(seconds / (1e-7 * n))
     params = np.column_stack((n, code))
-    ((correction, _),) = Similarity.learnt(params, logs).conditioned(params, logs)
-    assert correction.codes == (2,)
+    ((process, _, _),) = Similarity.learnt(params, logs).conditioned(params, logs)
+    assert Correction.of(params, logs, process).codes == (2,)
 
 
 def test_the_formulas_time_is_no_parameter_in_the_report(corrected: Any) -> None:

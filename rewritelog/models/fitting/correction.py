@@ -96,7 +96,7 @@ class Similarity:
 
     def limited(self, params: Floats, logs: Floats) -> Floats:
         """Return the residuals, limited where they are unlike what the others say of them."""
-        ((_, _, likely),) = self._conditioned(params, logs)
+        ((_, _, likely),) = self.conditioned(params, logs)
         return likely
 
     def refined(self, params: Floats, likely: Floats) -> Similarity:
@@ -110,23 +110,17 @@ class Similarity:
             kernel = structs.replace(kernel, **{faint: 0.0})
         return Similarity(self.inputs, kernel).part(used)
 
-    def conditioned(self, params: Floats, *logs: Floats) -> Iterator[tuple[Correction, Floats]]:
-        """Yield the correction for each of several formulas' residuals at some samples.
-
-        There are at most `MOST_POINTS` samples. With each correction comes, for each sample, the
-        logarithm of the factor that a correction without the samples of its point has there.
-        """
-        results = self._conditioned(params, *logs)
-        for values, (weights, without, _) in zip(logs, results, strict=True):
-            most = float(np.abs(values).max())
-            process = Process(self.inputs, self.kernel, weights)
-            yield Correction(most, params, (process,)), without
-
-    def _conditioned(
+    def conditioned(
         self, params: Floats, *logs: Floats
-    ) -> Iterator[tuple[Floats, Floats, Floats]]:
+    ) -> Iterator[tuple[Process, Floats, Floats]]:
+        """Yield the process for each of several formulas' residuals at some samples.
+
+        With it come, for each sample, the logarithm of the factor that a process without the
+        samples of its point has there, and the residual as it counts (`process.conditioned`).
+        """
         points, distinct = self.inputs.columns(params), DistinctPoints.of_rows(params)
-        return conditioned(self.kernel, points, distinct, *logs)
+        for weights, without, limited in conditioned(self.kernel, points, distinct, *logs):
+            yield Process(self.inputs, self.kernel, weights), without, limited
 
 
 @dataclass(frozen=True)
@@ -147,13 +141,12 @@ class CorrectedFit:
         raw = formula.raw(params)
         logs = _residuals(self.samples.seconds, formula.bounded(raw))
         table = with_seconds(params, raw)
-        corrections = [
-            correction
+        processes = [
+            process
             for similarity in self.similarities
-            for correction, _ in similarity.conditioned(table, logs)
+            for process, _, _ in similarity.conditioned(table, logs)
         ]
-        processes = tuple(correction.processes[0] for correction in corrections)
-        return CorrectedFunction(formula, structs.replace(corrections[0], processes=processes))
+        return CorrectedFunction(formula, Correction.of(table, logs, *processes))
 
 
 def choose_correction(
@@ -265,13 +258,13 @@ def _corrected(
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
     is_known = np.zeros(len(samples.points), dtype=np.bool_)
     is_known[numbers[rows]] = True
-    for fold, (correction, without) in enumerate(similarity.conditioned(table[rows], *logs)):
+    for fold, (process, without, _) in enumerate(similarity.conditioned(table[rows], *logs)):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
         of_points = np.ones(len(is_known))
         of_points[numbers[rows]] = np.exp(without)
         factors = of_points[numbers]
-        factors[others] = correction.factors(table[others])
+        factors[others] = Correction.of(table[rows], logs[fold], process).factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)
     return CorrectedFit(family, (similarity,), held_out, samples.part(rows))

@@ -270,6 +270,11 @@ class Correction(Form, frozen=True, dict=True):
     predicts for them, shape (samples, parameters + 1)."""
     processes: Annotated[tuple[Process, ...], Meta(min_length=1)]
 
+    @classmethod
+    def of(cls, params: Floats, logs: Floats, *processes: Process) -> Correction:
+        """Return the correction by processes given the residuals `logs` at these samples."""
+        return cls(float(np.abs(logs).max()), params, processes)
+
     def __post_init__(self) -> None:
         rows, columns = self.params.shape
         if rows > MOST_POINTS:
