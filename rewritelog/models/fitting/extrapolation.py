@@ -165,20 +165,20 @@ def growth_of(
     """Return how to extrapolate, from trials on the samples with large parameters.
 
     `own` are the weights of the families that were selected for predictions within the range, and
-    `held_out_s` the seconds that they predict, corrected or not, for held-out samples.
+    `held_out_s` the seconds that they predict, corrected or not, for held-out samples; None with
+    too few samples for a cross-validation, which are too few for a trial too.
     """
     samples = validation.selection.samples
     most_s = float(samples.seconds.max()) if (samples.seconds > 0).any() else None
     weights, error = own, None
     splits = list(_trial_splits(validation.selection))
-    if splits:
+    if splits and held_out_s is not None:
         report_progress("extrapolation")
         logs, distances = _logs_in_trials(splits, validation)
         weights = _weights(own, validation, logs)
         residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
-        points, ratios = samples.points, np.zeros(0)
-        if held_out_s is not None:
-            ratios = ratios_of(samples.seconds, held_out_s, points.count_of_row)
+        points = samples.points
+        ratios = ratios_of(samples.seconds, held_out_s, points.count_of_row)
         error = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
     function = None if weights == own else validation.solve(weights)
     return Growth(function, error, most_s)

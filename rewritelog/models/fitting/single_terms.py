@@ -74,15 +74,12 @@ def single_term_functions(
         return SingleTermFunctions((), {})
     selection = SelectionSamples.of(without_short_scales(samples, loss), loss)
     parameters = selection.parameters
-    tried = {
-        f"{number} {term}": (number, term)
-        for number in parameters.used
-        for term in parameters.functions(number)
-    }
-    families = {name: _line(term) for name, (_, term) in tried.items()}
+    terms = [(number, term) for number in parameters.used for term in parameters.functions(number)]
+    families = {str(term): _line(term) for _, term in terms}
     held_out = cross_validate(families, selection).predictions
     functions = []
-    for name, (number, term) in tried.items():
+    for number, term in terms:
+        name = str(term)
         function = fit_family(families[name], selection)
         constant_s, slope_s = (function.coefficients * function.calibration).tolist()
         if np.isfinite(slope_s) and np.isfinite(constant_s) and slope_s:
@@ -91,8 +88,7 @@ def single_term_functions(
                 predicted_s, seconds = held_out[name].predicted_s, selection.samples.seconds
                 r2 = r_squared(predicted_s, seconds)
                 error = mean_relative_error(predicted_s, seconds)
-            made = SingleTermFunction(number, term, constant_s, slope_s, r2, error)
-            functions.append(made)
+            functions.append(SingleTermFunction(number, term, constant_s, slope_s, r2, error))
     return SingleTermFunctions(tuple(functions), parameters.ignored)
 
 

@@ -140,13 +140,11 @@ def smooth_factors(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     fewest = fewest_beyond(len(params))
     for number in parameters.used:
         column = params[:, number - 1]
-        whole = bool((column == np.floor(column)).all())
-        for size in (
-            tuning.ALIGNMENTS if whole and len(np.unique(column)) > tuning.MOST_VALUES else ()
-        ):
+        if len(np.unique(column)) <= tuning.MOST_VALUES or (column % 1 != 0).any():
+            continue
+        for size in tuning.ALIGNMENTS:
             if fewest <= (column % size == 0).sum() <= len(params) - fewest:
-                multiple = parse(f"p{number}/{size} == floor(p{number}/{size})")
-                yield LogTerm(multiple)
+                yield LogTerm(parse(f"p{number}/{size} == floor(p{number}/{size})"))
     for first, second in combinations(parameters.positive(), 2):
         larger = params[:, first - 1] > params[:, second - 1]
         if fewest <= larger.sum() <= len(params) - fewest:
@@ -162,8 +160,7 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
         values = np.unique(column)
         if len(values) <= tuning.MOST_VALUES:
             for value in values.tolist():
-                indicator = parse(f"p{number}").applied("==", constant(value))
-                yield LogTerm(indicator)
+                yield LogTerm(parse(f"p{number}").applied("==", constant(value)))
         else:
             for knot in knots_of(column, tuning.DENSE_KNOTS if dense else tuning.KNOTS):
                 yield from _breaks_at(f"p{number}", knot, float(values[0]))
