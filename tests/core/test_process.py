@@ -5,24 +5,26 @@ import pytest
 from msgspec.structs import replace
 
 from rewritelog.core import DistinctPoints
-from rewritelog.models.fitting.process import Kernel, conditioned, learn
+from rewritelog.models.fitting.process import CovarianceFunction, conditioned, learn
 
 
-def kernel_of(inputs: int, seed: int = 0) -> Kernel:
+def covariance_of(inputs: int, seed: int = 0) -> CovarianceFunction:
     rng = np.random.default_rng(seed)
     codes = np.arange(inputs) % 3 == 2
     smooth, rough = rng.uniform(0.5, 4.0, (2, inputs))
-    return Kernel(codes, smooth, rough, 1.3, 0.4, 0.2)
+    return CovarianceFunction(codes, smooth, rough, 1.3, 0.4, 0.2)
 
 
-def covariances(kernel: Kernel, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
+def covariances(covariance: CovarianceFunction, rows: np.ndarray, points: np.ndarray) -> np.ndarray:
     """The same covariances, written down from the book."""
     squares = (rows[:, None, :] - points[None]) ** 2
-    squares[:, :, kernel.codes] = rows[:, None, kernel.codes] != points[None][:, :, kernel.codes]
-    smooth = np.sqrt(5 * (squares / kernel.smooth_lengths**2).sum(axis=2))
-    rough = np.sqrt((squares / kernel.rough_lengths**2).sum(axis=2))
+    squares[:, :, covariance.codes] = (
+        rows[:, None, covariance.codes] != points[None][:, :, covariance.codes]
+    )
+    smooth = np.sqrt(5 * (squares / covariance.smooth_lengths**2).sum(axis=2))
+    rough = np.sqrt((squares / covariance.rough_lengths**2).sum(axis=2))
     matern = (1 + smooth + smooth**2 / 3) * np.exp(-smooth)
-    return np.asarray(kernel.smooth**2 * matern + kernel.rough**2 * np.exp(-rough))
+    return np.asarray(covariance.smooth**2 * matern + covariance.rough**2 * np.exp(-rough))
 
 
 def points_of(count: int, inputs: int, seed: int) -> np.ndarray:
@@ -34,44 +36,44 @@ def points_of(count: int, inputs: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(("count", "inputs"), [(1, 1), (7, 3), (255, 2), (256, 4), (600, 7)])
 def test_means_are_sums_of_weighted_covariances(count: int, inputs: int) -> None:
     points, rows = points_of(count, inputs, 1), points_of(50, inputs, 2)
-    kernel = kernel_of(inputs)
+    covariance = covariance_of(inputs)
     weights = np.random.default_rng(3).normal(size=count)
-    for of_kernel in (kernel, replace(kernel, rough=0.0), replace(kernel, smooth=0.0)):
+    for function in (covariance, replace(covariance, rough=0.0), replace(covariance, smooth=0.0)):
         means, expected = (
-            of_kernel.means(points, weights, rows),
-            covariances(of_kernel, rows, points),
+            function.means(points, weights, rows),
+            covariances(function, rows, points),
         )
         assert (np.abs(means - expected @ weights) <= 2e-6 * (expected @ np.abs(weights))).all()
 
 
 def test_a_mean_has_the_same_bits_whatever_other_rows_there_are() -> None:
     points, rows = points_of(300, 5, 4), points_of(40, 5, 5)
-    kernel, weights = kernel_of(5), np.random.default_rng(6).normal(size=300)
-    alone = [kernel.means(points, weights, rows[index : index + 1])[0] for index in range(40)]
-    assert kernel.means(points, weights, rows).tolist() == alone
+    covariance, weights = covariance_of(5), np.random.default_rng(6).normal(size=300)
+    alone = [covariance.means(points, weights, rows[index : index + 1])[0] for index in range(40)]
+    assert covariance.means(points, weights, rows).tolist() == alone
 
 
 def test_far_from_all_points_the_mean_is_zero() -> None:
     rows = np.array([[1e6, 0.0], [-1e300, 1e300], [np.inf, 0.0]])
-    far = kernel_of(2).means(points_of(20, 2, 7), np.ones(20), rows)
+    far = covariance_of(2).means(points_of(20, 2, 7), np.ones(20), rows)
     assert np.abs(far).max() < 1e-20
 
 
 def test_held_out_means_are_those_of_processes_without_the_point() -> None:
     points, values = points_of(60, 3, 8), np.random.default_rng(9).normal(size=60)
-    kernel = kernel_of(3)
+    covariance = covariance_of(3)
     ((own_weights, held_out, _),) = conditioned(
-        kernel, points, DistinctPoints.of_rows(points), values
+        covariance, points, DistinctPoints.of_rows(points), values
     )
-    noise = kernel.noise**2 * np.eye(60)
-    weights = np.linalg.solve(covariances(kernel, points, points) + noise, values)
+    noise = covariance.noise**2 * np.eye(60)
+    weights = np.linalg.solve(covariances(covariance, points, points) + noise, values)
     np.testing.assert_allclose(own_weights, weights, rtol=1e-8)
     for index in range(0, 60, 7):
         others = np.arange(60) != index
         ((alone, *_),) = conditioned(
-            kernel, points[others], DistinctPoints.of_rows(points[others]), values[others]
+            covariance, points[others], DistinctPoints.of_rows(points[others]), values[others]
         )
-        mean = kernel.means(points[others], alone, points[index : index + 1])
+        mean = covariance.means(points[others], alone, points[index : index + 1])
         np.testing.assert_allclose(held_out[index], mean[0], rtol=1e-4)
 
 
@@ -79,13 +81,13 @@ def test_held_out_means_of_repeated_values_are_those_without_any_of_them() -> No
     distinct, repeats = points_of(12, 2, 11), [1, 3, 12, 2, 1, 5, 7, 1, 1, 2, 2, 2]
     points = np.repeat(distinct, repeats, axis=0)
     values = np.sin(points[:, 0]) + 0.1 * np.random.default_rng(12).normal(size=len(points))
-    kernel, known = kernel_of(2), DistinctPoints.of_rows(points)
-    ((_, held_out, counted),) = conditioned(kernel, points, known, values)
+    covariance, known = covariance_of(2), DistinctPoints.of_rows(points)
+    ((_, held_out, counted),) = conditioned(covariance, points, known, values)
     for index, point in enumerate(distinct):
         rows = (points == point).all(axis=1)
-        others = covariances(kernel, points[~rows], points[~rows])
-        others += kernel.noise**2 * np.eye(len(others))
-        mean = covariances(kernel, point[None], points[~rows]) @ np.linalg.solve(
+        others = covariances(covariance, points[~rows], points[~rows])
+        others += covariance.noise**2 * np.eye(len(others))
+        mean = covariances(covariance, point[None], points[~rows]) @ np.linalg.solve(
             others, counted[~rows]
         )
         assert rows.sum() == repeats[index]
@@ -97,11 +99,11 @@ def test_held_out_means_of_values_without_noise_are_those_of_other_points() -> N
     distinct = points_of(12, 2, 11)
     points = np.repeat(distinct, 40, axis=0)
     values = np.sin(points[:, 0])
-    kernel, known = replace(kernel_of(2), noise=1e-4), DistinctPoints.of_rows(points)
-    ((_, held_out, _),) = conditioned(kernel, points, known, values)
+    covariance, known = replace(covariance_of(2), noise=1e-4), DistinctPoints.of_rows(points)
+    ((_, held_out, _),) = conditioned(covariance, points, known, values)
     once = DistinctPoints.of_rows(distinct)
-    kernel_once = replace(kernel, noise=1e-4 / 40**0.5)
-    ((_, expected, _),) = conditioned(kernel_once, distinct, once, np.sin(distinct[:, 0]))
+    covariance_once = replace(covariance, noise=1e-4 / 40**0.5)
+    ((_, expected, _),) = conditioned(covariance_once, distinct, once, np.sin(distinct[:, 0]))
     np.testing.assert_allclose(held_out, np.repeat(expected, 40), rtol=1e-6)
 
 
@@ -109,11 +111,13 @@ def test_a_value_unlike_all_around_it_counts_for_little() -> None:
     points = np.linspace(-2, 2, 81)[:, None]
     values = np.sin(points[:, 0])
     values[40] = 4.0
-    kernel = Kernel(np.zeros(1, dtype=np.bool_), np.ones(1), np.ones(1), 1.0, 0.01, 0.1)
-    ((weights, held_out, limited),) = conditioned(
-        kernel, points, DistinctPoints.of_rows(points), values
+    covariance = CovarianceFunction(
+        np.zeros(1, dtype=np.bool_), np.ones(1), np.ones(1), 1.0, 0.01, 0.1
     )
-    means = kernel.means(points, weights, points)
+    ((weights, held_out, limited),) = conditioned(
+        covariance, points, DistinctPoints.of_rows(points), values
+    )
+    means = covariance.means(points, weights, points)
     np.testing.assert_allclose(means, np.sin(points[:, 0]), atol=0.2)
     assert abs(held_out[40]) < 0.2
     assert 0 < limited[40] < 1
@@ -125,22 +129,22 @@ def test_what_is_learnt_is_most_probable() -> None:
     rng = np.random.default_rng(10)
     points = rng.normal(size=(80, 2))
     values = np.sin(2 * points[:, 0]) + 0.1 * rng.normal(size=80)
-    kernel = learn(points, values, np.zeros(2, dtype=np.bool_))
-    assert 0.05 < kernel.noise < 0.15
-    assert kernel.smooth_lengths[1] > 3 * kernel.smooth_lengths[0]
+    covariance = learn(points, values, np.zeros(2, dtype=np.bool_))
+    assert 0.05 < covariance.noise < 0.15
+    assert covariance.smooth_lengths[1] > 3 * covariance.smooth_lengths[0]
 
     def probability(smooth: float, noise: float) -> float:
-        changed = Kernel(
-            kernel.codes,
-            kernel.smooth_lengths * smooth,
-            kernel.rough_lengths,
-            kernel.smooth,
-            kernel.rough,
-            kernel.noise * noise,
+        changed = CovarianceFunction(
+            covariance.codes,
+            covariance.smooth_lengths * smooth,
+            covariance.rough_lengths,
+            covariance.smooth,
+            covariance.rough,
+            covariance.noise * noise,
         )
-        covariance = changed.covariance(points)
-        misfit = values @ np.linalg.solve(covariance, values)
-        return float(-0.5 * misfit - 0.5 * np.linalg.slogdet(covariance)[1])
+        matrix = changed.matrix(points)
+        misfit = values @ np.linalg.solve(matrix, values)
+        return float(-0.5 * misfit - 0.5 * np.linalg.slogdet(matrix)[1])
 
     best = probability(1.0, 1.0)
     for change in (0.5, 2.0):
@@ -155,8 +159,8 @@ def test_what_matters_is_learnt_from_many_points_in_blocks() -> None:
     levels = np.array([0.5, -0.7, 0.9, -0.4])[points[:, 2].astype(np.int64)]
     values = np.sin(2 * points[:, 0]) + levels + 0.1 * rng.normal(size=1000)
     codes = np.array([False, False, True, True])
-    kernel = learn(points, values, codes, most=1000)
-    assert 0.09 < kernel.noise < 0.11
-    lengths = kernel.smooth_lengths
+    covariance = learn(points, values, codes, most=1000)
+    assert 0.09 < covariance.noise < 0.11
+    lengths = covariance.smooth_lengths
     assert lengths[1] > 5 * lengths[0]
     assert lengths[3] > 5 * lengths[2]

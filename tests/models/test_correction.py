@@ -17,9 +17,9 @@ from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitting import process
-from rewritelog.models.fitting.correction import CorrectedFit, Similarity, _means
+from rewritelog.models.fitting.correction import CorrectedFit, Prior, _with_geometric_means
 from rewritelog.models.fitting.function import CorrectedFunction
-from rewritelog.models.fitting.process import MOST_POINTS, Correction, Kernel
+from rewritelog.models.fitting.process import MOST_POINTS, Correction, CovarianceFunction
 from rewritelog.models.fitting.validation import HeldOutPredictions
 from rewritelog.models.model_file import model_text, parse_model
 
@@ -208,14 +208,14 @@ def test_rows_of_other_tables_are_predicted_once(
     correction = structs.replace(only(corrected).whole.function.correction)  # which knows no row
     rows, computed = np.column_stack((random_params(80, 9), np.full(80, 1e-4))), list[int]()
     expected = correction.factors(rows).tolist()
-    monkeypatch.setattr(process, "MOST_KNOWN", most)
-    means = Kernel.means
+    monkeypatch.setattr(process, "MOST_CACHED", most)
+    means = CovarianceFunction.means
 
     def counted(*args: Any) -> Floats:
         computed.append(len(args[3]))
         return means(*args)
 
-    monkeypatch.setattr(Kernel, "means", counted)
+    monkeypatch.setattr(CovarianceFunction, "means", counted)
     again = structs.replace(correction)
     tables = [again.factors(rows[begin : begin + 40]).tolist() for begin in (0, 20, 40, 0)]
     assert tables == [expected[begin : begin + 40] for begin in (0, 20, 40, 0)]
@@ -256,7 +256,7 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     seconds *= np.exp(0.01 * rng.normal(size=500))
     logs = np.log(seconds / (1e-7 * n))
     params = np.column_stack((n, code))
-    ((process, _, _),) = Similarity.learnt(params, logs).conditioned(params, logs)
+    ((process, _, _),) = Prior.learnt(params, logs).conditioned(params, logs)
     assert Correction.of(params, logs, process).codes == (2,)
 
 
@@ -267,8 +267,8 @@ def test_the_formulas_time_is_no_parameter_in_the_report(corrected: Any) -> None
     correction = function.correction
     first = correction.processes[0]
     inputs = structs.replace(first.inputs, parameters=first.inputs.parameters + 1)
-    kernel = structs.replace(first.kernel, codes=inputs.parameters > 1)
-    first = structs.replace(first, inputs=inputs, kernel=kernel)
+    covariance = structs.replace(first.covariance, codes=inputs.parameters > 1)
+    first = structs.replace(first, inputs=inputs, covariance=covariance)
     correction = structs.replace(correction, processes=(first,))
     of_all = structs.replace(fit.whole, function=structs.replace(function, correction=correction))
     text = " ".join(" ".join(summarise(structs.replace(fit, classes=(of_all,)))).split())
@@ -339,7 +339,7 @@ def test_means_of_predictions_of_zero_and_less_warn_of_nothing() -> None:
         )
         for predicted_s in ([0.0, 2.0], [1.0, -1.0])
     ]
-    errors = [fit.held_out.errors.tolist() for fit in _means(fits, samples)]
+    errors = [fit.held_out.errors.tolist() for fit in _with_geometric_means(fits, samples)]
     assert errors == [[1.0, 0.0], [0.0, 1.5], [1.0, 2.0]]  # 2 is the largest error
 
 
@@ -441,12 +441,12 @@ def test_the_most_probable_kernel_is_found_where_lines_are_repeated() -> None:
     sizes, calls = rng.normal(size=(60, 2)), rng.integers(0, 60, 200)
     steps = np.sin(sizes.sum(axis=1)) + rng.normal(0, 0.3, 60)
     points, values = sizes[calls], steps[calls] + rng.normal(0, 0.1, 200)
-    start = Kernel(np.zeros(2, bool), np.full(2, 1.3), np.full(2, 1.1), 0.7, 0.4, 0.2)
+    start = CovarianceFunction(np.zeros(2, bool), np.full(2, 1.3), np.full(2, 1.1), 0.7, 0.4, 0.2)
 
-    def improbability(kernel: Kernel) -> float:
-        covariance = kernel.covariance(points)
-        lengths = np.log([*kernel.smooth_lengths, *kernel.rough_lengths])
-        misfit = values @ np.linalg.solve(covariance, values) + np.linalg.slogdet(covariance)[1]
+    def improbability(covariance: CovarianceFunction) -> float:
+        matrix = covariance.matrix(points)
+        lengths = np.log([*covariance.smooth_lengths, *covariance.rough_lengths])
+        misfit = values @ np.linalg.solve(matrix, values) + np.linalg.slogdet(matrix)[1]
         prior = ((lengths - process.LIKELY_LENGTH) / process.LENGTH_DEVIATION) ** 2
         return float(misfit + prior.sum()) / 2
 

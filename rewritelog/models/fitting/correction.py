@@ -30,8 +30,8 @@ from rewritelog.models.fitting.process import (
     TILES,
     TRIED_POINTS,
     Correction,
+    CovarianceFunction,
     Inputs,
-    Kernel,
     Process,
     conditioned,
     learn,
@@ -50,15 +50,15 @@ one with at most `TRIED_POINTS` samples, since with more a sum of power laws is 
 
 
 @dataclass(frozen=True)
-class Similarity:
-    """Which rows of parameters have similar residuals: inputs and covariance of a correction."""
+class Prior:
+    """A Gaussian process before it is given residuals: which rows have similar ones."""
 
     inputs: Inputs
-    kernel: Kernel
+    covariance: CovarianceFunction
 
     @classmethod
-    def learnt(cls, params: Floats, logs: Floats, similar: Similarity | None = None) -> Similarity:
-        """Return the similarity that makes these residuals most probable.
+    def learnt(cls, params: Floats, logs: Floats, similar: Prior | None = None) -> Prior:
+        """Return the prior that makes these residuals most probable.
 
         `params` are parameters and the formula's seconds (`with_seconds`), `logs` the logarithms of
         measured over predicted times, shape (samples,); at least one parameter varies. The search
@@ -66,29 +66,29 @@ class Similarity:
         """
         inputs = Inputs.of(params)
         points = inputs.columns(params)
-        likely = like_neighbours(inputs, points, logs)
+        limited = limited_by_neighbours(inputs, points, logs)
         if similar is not None and similar.inputs.kinds == inputs.kinds:
-            start = similar.kernel
-            return cls(inputs, learn(points, likely, start.codes, start, steps=STEPS_FROM_SIMILAR))
-        kernel = learn(points, likely, np.zeros(len(inputs.kinds), dtype=np.bool_))
-        codes = _codes(kernel, points, params[:, inputs.parameters - 1])
+            start = similar.covariance
+            return cls(inputs, learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR))
+        covariance = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
+        codes = _codes(covariance, points, params[:, inputs.parameters - 1])
         if codes.any():
-            kernel = learn(points, likely, codes, kernel)
-        return cls(inputs, kernel)
+            covariance = learn(points, limited, codes, covariance)
+        return cls(inputs, covariance)
 
-    def part(self, are_kept: Flags) -> Similarity:
-        """Return the similarity by some of the inputs alone."""
+    def part(self, are_kept: Flags) -> Prior:
+        """Return the prior by some of the inputs alone."""
         indices = np.flatnonzero(are_kept)
-        return Similarity(self.inputs.part(indices), self.kernel.part(indices))
+        return Prior(self.inputs.part(indices), self.covariance.part(indices))
 
-    def alternatives(self, samples: int, parameters: int) -> Iterator[Similarity]:
+    def alternatives(self, samples: int, parameters: int) -> Iterator[Prior]:
         """Yield this one, one without the formula's seconds, one without tiles, and a rough one.
 
-        Steps in few inputs are hardly found from a smooth kernel; few samples show none.
+        Steps in few inputs are hardly found from a smooth function; few samples show none.
         """
         yield self
         if samples > TRIED_POINTS:
-            yield Similarity(self.inputs, self.kernel.rougher())
+            yield Prior(self.inputs, self.covariance.rougher())
         without_tiles = np.array([kind not in TILES for kind in self.inputs.kinds])
         for are_kept in (self.inputs.parameters <= parameters, without_tiles):
             if are_kept.any() and not are_kept.all():
@@ -96,19 +96,19 @@ class Similarity:
 
     def limited(self, params: Floats, logs: Floats) -> Floats:
         """Return the residuals, limited where they are unlike what the others say of them."""
-        ((_, _, likely),) = self.conditioned(params, logs)
-        return likely
+        ((_, _, limited),) = self.conditioned(params, logs)
+        return limited
 
-    def refined(self, params: Floats, likely: Floats) -> Similarity:
-        """Return the similarity learnt from all of these samples, without idle parts and inputs."""
-        points, start = self.inputs.columns(params), self.kernel
-        kernel = learn(points, likely, start.codes, start, len(points), least_step=LAST_STEP)
-        lengths = np.minimum(kernel.smooth_lengths, kernel.rough_lengths)
+    def refined(self, params: Floats, limited: Floats) -> Prior:
+        """Return the prior learnt from all of these samples, without idle parts and inputs."""
+        points, start = self.inputs.columns(params), self.covariance
+        covariance = learn(points, limited, start.codes, start, len(points), least_step=LAST_STEP)
+        lengths = np.minimum(covariance.smooth_lengths, covariance.rough_lengths)
         used = lengths <= max(tuning.LONGEST, float(lengths.min()))
-        faint = "rough" if kernel.rough < kernel.smooth else "smooth"
-        if getattr(kernel, faint) < tuning.FAINT * kernel.noise:
-            kernel = structs.replace(kernel, **{faint: 0.0})
-        return Similarity(self.inputs, kernel).part(used)
+        faint = "rough" if covariance.rough < covariance.smooth else "smooth"
+        if getattr(covariance, faint) < tuning.FAINT * covariance.noise:
+            covariance = structs.replace(covariance, **{faint: 0.0})
+        return Prior(self.inputs, covariance).part(used)
 
     def conditioned(
         self, params: Floats, *logs: Floats
@@ -119,8 +119,8 @@ class Similarity:
         samples of its point has there, and the residual as it counts (`process.conditioned`).
         """
         points, distinct = self.inputs.columns(params), DistinctPoints.of_rows(params)
-        for weights, without, limited in conditioned(self.kernel, points, distinct, *logs):
-            yield Process(self.inputs, self.kernel, weights), without, limited
+        for weights, without, limited in conditioned(self.covariance, points, distinct, *logs):
+            yield Process(self.inputs, self.covariance, weights), without, limited
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class CorrectedFit:
     """A family whose formula is corrected, and what is known about it."""
 
     family: str
-    similarities: tuple[Similarity, ...]
+    priors: tuple[Prior, ...]
     """Each makes a process that is given the residuals."""
     held_out: HeldOutPredictions
     """The predictions of formula and correction together."""
@@ -142,9 +142,7 @@ class CorrectedFit:
         logs = _residuals(self.samples.seconds, formula.bounded(raw))
         table = with_seconds(params, raw)
         processes = [
-            process
-            for similarity in self.similarities
-            for process, _, _ in similarity.conditioned(table, logs)
+            process for prior in self.priors for process, _, _ in prior.conditioned(table, logs)
         ]
         return CorrectedFunction(formula, Correction.of(table, logs, *processes))
 
@@ -171,7 +169,7 @@ def choose_correction(
     tried = list[CorrectedFit]()
     for name in names:
         report_progress("corrections", len(tried), len(names) + 1)
-        tried.append(_trial(name, few, validation, tried[0].similarities[0] if tried else None))
+        tried.append(_trial(name, few, validation, tried[0].priors[0] if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
     best = min(tried, key=_error_with_length)
     enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
@@ -184,30 +182,32 @@ def choose_correction(
 
 
 def _trial(
-    family: str, rows: Ints, validation: CrossValidation, similar: Similarity | None
+    family: str, rows: Ints, validation: CrossValidation, similar: Prior | None
 ) -> CorrectedFit:
     """Return a family's formula with a correction learnt from these samples."""
-    table, logs = _left_by(family, rows, validation)
-    similarity = Similarity.learnt(table[rows], logs, similar)
-    return _corrected(family, table, similarity, rows, validation)
+    table, logs = _table_and_residuals(family, rows, validation)
+    prior = Prior.learnt(table[rows], logs, similar)
+    return _corrected(family, table, prior, rows, validation)
 
 
 def _refined(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
     """Return the formula with the correction learnt from these samples that predicts best."""
-    family, (similarity,) = best.family, best.similarities
+    family, (prior,) = best.family, best.priors
     samples = validation.selection.samples
-    table, logs = _left_by(family, rows, validation)
-    likely = similarity.limited(table[rows], logs)
+    table, logs = _table_and_residuals(family, rows, validation)
+    limited = prior.limited(table[rows], logs)
 
-    def corrected(start: Similarity) -> CorrectedFit:
-        return _corrected(family, table, start.refined(table[rows], likely), rows, validation)
+    def corrected(start: Prior) -> CorrectedFit:
+        return _corrected(family, table, start.refined(table[rows], limited), rows, validation)
 
     refined = map_in_processes(
         corrected,
-        tuple(similarity.alternatives(*samples.params.shape)),
+        tuple(prior.alternatives(*samples.params.shape)),
         takes_long=len(samples) > FIRST_LEARNT_FROM,
     )
-    return min(_means(list(refined), samples), key=lambda fit: fit.held_out.mean_error)
+    return min(
+        _with_geometric_means(list(refined), samples), key=lambda fit: fit.held_out.mean_error
+    )
 
 
 def _error_with_length(fit: CorrectedFit) -> float:
@@ -216,7 +216,7 @@ def _error_with_length(fit: CorrectedFit) -> float:
     return fit.held_out.mean_error * (1.0 if is_short else tuning.NEARLY_AS_GOOD_CORRECTED)
 
 
-def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
+def _with_geometric_means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
     """Yield each of several fits of one formula, and the geometric mean of any two or three.
 
     Corrections learn nearly the same from the samples, but err differently: their mean errs less.
@@ -227,12 +227,14 @@ def _means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[Corrected
             logs = np.mean([np.log(fit.held_out.predicted_s) for fit in subset], axis=0)
         yield replace(
             subset[0],
-            similarities=tuple(similarity for fit in subset for similarity in fit.similarities),
+            priors=tuple(prior for fit in subset for prior in fit.priors),
             held_out=HeldOutPredictions.compared(np.exp(logs), samples),
         )
 
 
-def _left_by(family: str, rows: Ints, validation: CrossValidation) -> tuple[Floats, Floats]:
+def _table_and_residuals(
+    family: str, rows: Ints, validation: CrossValidation
+) -> tuple[Floats, Floats]:
     """Return the table of all samples (`with_seconds`), and a formula's residuals at these rows."""
     samples = validation.selection.samples
     formula = fit_family(validation.families[family], validation.selection)
@@ -244,7 +246,7 @@ def _left_by(family: str, rows: Ints, validation: CrossValidation) -> tuple[Floa
 
 
 def _corrected(
-    family: str, table: Floats, similarity: Similarity, rows: Ints, validation: CrossValidation
+    family: str, table: Floats, prior: Prior, rows: Ints, validation: CrossValidation
 ) -> CorrectedFit:
     """Return a corrected fit with a held-out prediction of each sample.
 
@@ -258,7 +260,7 @@ def _corrected(
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
     is_known = np.zeros(len(samples.points), dtype=np.bool_)
     is_known[numbers[rows]] = True
-    for fold, (process, without, _) in enumerate(similarity.conditioned(table[rows], *logs)):
+    for fold, (process, without, _) in enumerate(prior.conditioned(table[rows], *logs)):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
         of_points = np.ones(len(is_known))
@@ -267,7 +269,7 @@ def _corrected(
         factors[others] = Correction.of(table[rows], logs[fold], process).factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)
-    return CorrectedFit(family, (similarity,), held_out, samples.part(rows))
+    return CorrectedFit(family, (prior,), held_out, samples.part(rows))
 
 
 def _residuals(seconds: Floats, predicted_s: Floats) -> Floats:
@@ -277,7 +279,7 @@ def _residuals(seconds: Floats, predicted_s: Floats) -> Floats:
     return np.where(np.isfinite(logs), logs, 0.0)
 
 
-def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
+def limited_by_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     """Return the residuals, limited where they are unlike those of the samples nearest by size.
 
     What most needs a correction, such as sizes that a cache does not hold, may concern few samples;
@@ -293,11 +295,11 @@ def like_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Floats:
     return np.asarray(middles + apart.clip(-tuning.SHORTER * reach, reach))
 
 
-def _codes(kernel: Kernel, points: Floats, values: Floats) -> Flags:
+def _codes(covariance: CovarianceFunction, points: Floats, values: Floats) -> Flags:
     """Return which inputs are codes: few values, each unlike even its neighbours in order."""
     codes = np.zeros(points.shape[1], dtype=np.bool_)
     for index, column in enumerate(points.T):
         if 3 <= len(np.unique(values[:, index])) <= tuning.MOST_VALUES:
             gap = float(np.diff(np.unique(column)).min())
-            codes[index] = kernel.smooth_lengths[index] < gap
+            codes[index] = covariance.smooth_lengths[index] < gap
     return codes

@@ -40,7 +40,7 @@ LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 standard deviations of the input."""
 
 ROUGHER, ROUGHER_LENGTH = (0.3, 0.9, 0.3), 0.3
-"""The deviations of a kernel that is mostly rough, as shares of the whole, and its lengths."""
+"""The deviations of a mostly rough covariance function, as shares of the whole, and its lengths."""
 
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
@@ -56,7 +56,7 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
 
-MOST_KNOWN = 1 << 14
+MOST_CACHED = 1 << 14
 """Factors of so many rows of an event are kept, some 4 MB: a block of a log has fewer."""
 
 InputKind: TypeAlias = Literal["log", "arsinh", "least", "64", "128", "256"]
@@ -65,10 +65,10 @@ TILES: tuple[InputKind, ...] = ("64", "128", "256")
 """Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted."""
 
 POSITIVE = ("deviations", "smooth_lengths", "rough_lengths")
-"""The fields of inputs and kernels that have to be above 0: divisors, or with logarithms."""
+"""The fields that have to be above 0: divisors, or with logarithms."""
 
 
-class Kernel(Form, frozen=True):
+class CovarianceFunction(Form, frozen=True):
     """A covariance function: a smooth part (Matérn-5/2), a rough part (Matérn-1/2) and noise."""
 
     codes: Flags
@@ -86,8 +86,8 @@ class Kernel(Form, frozen=True):
         """The factors of squared distances in the smooth and the rough part, shape (inputs,)."""
         return 5.0 / self.smooth_lengths**2, 1.0 / self.rough_lengths**2
 
-    def part(self, indices: Ints) -> Kernel:
-        """Return the kernel of the inputs with these indices."""
+    def part(self, indices: Ints) -> CovarianceFunction:
+        """Return the function of the inputs with these indices."""
         return replace(
             self,
             codes=self.codes[indices],
@@ -95,8 +95,8 @@ class Kernel(Form, frozen=True):
             rough_lengths=self.rough_lengths[indices],
         )
 
-    def rougher(self) -> Kernel:
-        """Return a kernel of the same variance, most of it in a rough part with short lengths."""
+    def rougher(self) -> CovarianceFunction:
+        """Return a function of the same variance, most of it in a rough part with short lengths."""
         smooth, rough, noise = (math.sqrt(self.variance) * part for part in ROUGHER)
         lengths = np.full(len(self.codes), ROUGHER_LENGTH)
         return replace(self, rough_lengths=lengths, smooth=smooth, rough=rough, noise=noise)
@@ -106,22 +106,22 @@ class Kernel(Form, frozen=True):
         """The variance at a point, noise included."""
         return self.smooth**2 + self.rough**2 + self.noise**2
 
-    def covariance(self, points: Floats) -> Floats:
+    def matrix(self, points: Floats) -> Floats:
         """Return the covariances, noise included, of points of the shape (points, inputs)."""
         from scipy.spatial.distance import pdist  # noqa: PLC0415 - heavy
 
         coordinates, inputs = _coordinates(points, self.codes)
         scaled = (coordinates * np.sqrt(scales[inputs]) for scales in self.scales)
         smooth, rough = (pdist(of_part, "sqeuclidean") for of_part in scaled)
-        return self.matrix(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
+        return self.matrix_of_pairs(_matern_5_2(smooth)[0], _matern_1_2(rough)[0])
 
-    def matrix(self, smooth: Floats, rough: Floats) -> Floats:
+    def matrix_of_pairs(self, smooth: Floats, rough: Floats) -> Floats:
         """Return the covariances of all points, given those of pairs, each part's deviation 1."""
         from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
 
-        covariance = np.asarray(squareform(self.smooth**2 * smooth + self.rough**2 * rough))
-        np.fill_diagonal(covariance, self.variance)
-        return covariance
+        matrix = np.asarray(squareform(self.smooth**2 * smooth + self.rough**2 * rough))
+        np.fill_diagonal(matrix, self.variance)
+        return matrix
 
     def means(self, points: Floats, weights: Floats, rows: Floats) -> Floats:
         """Return the mean at each row, given weights at points; its bits depend on no other row.
@@ -243,16 +243,16 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
     return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
 
 
-class Process(Form, frozen=True):
+class Process(Form, frozen=True, rename={"covariance": "kernel"}):
     """A Gaussian process, given the residuals at some samples."""
 
     inputs: Inputs
-    kernel: Kernel
+    covariance: CovarianceFunction
     weights: Floats
     """The weight of each sample (`conditioned`)."""
 
     def __post_init__(self) -> None:
-        for place, part in ((".inputs", self.inputs), (".kernel", self.kernel)):
+        for place, part in ((".inputs", self.inputs), (".kernel", self.covariance)):
             for key, values in structs.asdict(part).items():
                 if isinstance(values, np.ndarray):
                     require_shape(f"{place}.{key}", values, len(self.inputs.kinds))
@@ -296,11 +296,11 @@ class Correction(Form, frozen=True, dict=True):
     @property
     def codes(self) -> tuple[int, ...]:
         """The parameters whose values are taken as codes without order, counted from 1."""
-        codes = [process.inputs.parameters[process.kernel.codes] for process in self.processes]
+        codes = [process.inputs.parameters[process.covariance.codes] for process in self.processes]
         return tuple(np.unique(np.concatenate(codes)).tolist())
 
     @cached_property
-    def _known(self) -> dict[bytes, float]:
+    def _cache(self) -> dict[bytes, float]:
         """The factors of rows, by their bytes; blocks of a log have many in common."""
         return {}
 
@@ -315,23 +315,23 @@ class Correction(Form, frozen=True, dict=True):
             return factors
         distinct = DistinctPoints.of_rows(params[usable])
         keys = distinct.params.view(f"V{distinct.params.itemsize * params.shape[1]}")[:, 0].tolist()
-        of_rows = np.array([self._known.get(key, np.nan) for key in keys])
+        of_rows = np.array([self._cache.get(key, np.nan) for key in keys])
         new = np.flatnonzero(np.isnan(of_rows))
-        of_rows[new] = self._of_rows(distinct.params[new])
-        if len(self._known) + len(new) > MOST_KNOWN:
-            self._known.clear()
-        remembered = new[:MOST_KNOWN].tolist()
-        self._known.update((keys[row], float(of_rows[row])) for row in remembered)
+        of_rows[new] = self._computed(distinct.params[new])
+        if len(self._cache) + len(new) > MOST_CACHED:
+            self._cache.clear()
+        cached = new[:MOST_CACHED].tolist()
+        self._cache.update((keys[row], float(of_rows[row])) for row in cached)
         factors[usable] = of_rows[distinct.point_of_row]
         return factors
 
-    def _of_rows(self, params: Floats) -> Floats:
+    def _computed(self, params: Floats) -> Floats:
         """Return the factors of rows of finite numbers."""
         means = np.zeros(len(params))
         with np.errstate(all="ignore"):
             for process, points in zip(self.processes, self.points, strict=True):
                 columns = process.inputs.columns(params)
-                means += process.kernel.means(points, process.weights, columns)
+                means += process.covariance.means(points, process.weights, columns)
         means = np.where(np.isfinite(means), means / len(self.processes), 0.0)
         return np.asarray(np.exp(np.clip(means, -self.most, self.most)))
 
@@ -367,7 +367,7 @@ def _coordinates(points: Floats, codes: Flags) -> tuple[Floats, Ints]:
 
 
 def conditioned(
-    kernel: Kernel, points: Floats, distinct: DistinctPoints, *values: Floats
+    covariance: CovarianceFunction, points: Floats, distinct: DistinctPoints, *values: Floats
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Yield the weights of the points, given each of several sets of values there.
 
@@ -377,7 +377,7 @@ def conditioned(
     `SHORTER` times as far below, counts as that far from it, so that a disturbed measurement hardly
     affects its surroundings.
     """
-    inverse = _inverse(kernel.covariance(points))
+    inverse = _inverse(covariance.matrix(points))
     precisions = np.diag(inverse)
     limited = plain = np.array(values)
     for _ in range(ROUNDS):
@@ -387,33 +387,35 @@ def conditioned(
         limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
     weights = limited @ inverse
     if len(distinct) < len(points):
-        inverse = _inverse_of_means(kernel, points, distinct)
+        inverse = _inverse_of_means(covariance, points, distinct)
     means = np.array([distinct.means(limited_set) for limited_set in limited])
     without = (means - means @ inverse / np.diag(inverse))[:, distinct.point_of_row]
     yield from zip(weights, without, limited, strict=True)
 
 
-def _inverse_of_means(kernel: Kernel, points: Floats, distinct: DistinctPoints) -> Floats:
+def _inverse_of_means(
+    covariance: CovarianceFunction, points: Floats, distinct: DistinctPoints
+) -> Floats:
     """Return the inverse covariance of the means of the values at each point.
 
     The noise of a mean of k values has 1/k of the variance. The means hold all that the values say
     of other points.
     """
-    covariance = kernel.covariance(points[distinct.rows.first])
-    covariance -= np.diag(kernel.noise**2 * (1 - 1 / distinct.counts))
-    return _inverse(covariance)
+    matrix = covariance.matrix(points[distinct.rows.first])
+    matrix -= np.diag(covariance.noise**2 * (1 - 1 / distinct.counts))
+    return _inverse(matrix)
 
 
 def learn(
     points: Floats,
     values: Floats,
     codes: Flags,
-    start: Kernel | None = None,
+    start: CovarianceFunction | None = None,
     most: int = FIRST_LEARNT_FROM,
     steps: int = STEPS,
     least_step: float = 1e-9,
-) -> Kernel:
-    """Return the kernel whose lengths and deviations make the values most probable.
+) -> CovarianceFunction:
+    """Return the covariance function whose lengths and deviations make the values most probable.
 
     `points` has the shape (points, inputs), each input with a standard deviation near 1. At most
     `most` of them count; the search begins at the lengths and deviations of `start`, takes at most
@@ -434,42 +436,42 @@ def learn(
         deviations = np.array([start.smooth, start.rough, start.noise]) / spread
     first = np.log(np.concatenate((*lengths, deviations)))
     blocks = _blocks(points / lengths.min(axis=0), np.arange(len(points)), len(points) // BLOCK)
-    likelihood = _Likelihood(points, values / spread, codes, blocks)
+    posterior = _NegativeLogPosterior(points, values / spread, codes, blocks)
     least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
     bounds = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
     optimum = minimize(
-        likelihood.cost,
+        posterior.cost,
         np.clip(first, *np.array(bounds).T),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
         options={"maxiter": steps, "ftol": least_step},
     )
-    kernel = likelihood.kernel(optimum.x)
+    covariance = posterior.covariance(optimum.x)
     return replace(
-        kernel,
-        smooth=kernel.smooth * spread,
-        rough=kernel.rough * spread,
-        noise=kernel.noise * spread,
+        covariance,
+        smooth=covariance.smooth * spread,
+        rough=covariance.rough * spread,
+        noise=covariance.noise * spread,
     )
 
 
-def _factor_and_inverse(covariance: Floats) -> tuple[Floats, Floats]:
+def _factor_and_inverse(matrix: Floats) -> tuple[Floats, Floats]:
     """Return the Cholesky factor and the inverse, of which only the lower triangles count.
 
     Raise `LinAlgError` if the matrix, which is overwritten, is not positive definite.
     """
     from scipy.linalg import lapack  # noqa: PLC0415 - heavy
 
-    factor, failed = lapack.dpotrf(covariance.T, lower=True, overwrite_a=True)
+    factor, failed = lapack.dpotrf(matrix.T, lower=True, overwrite_a=True)
     if failed:
         raise np.linalg.LinAlgError("the covariances are not positive definite")
     return factor, lapack.dpotri(factor, lower=True)[0]
 
 
-def _inverse(covariance: Floats) -> Floats:
+def _inverse(matrix: Floats) -> Floats:
     """Return the whole inverse of a symmetric matrix, which is overwritten."""
-    lower = _factor_and_inverse(covariance)[1]
+    lower = _factor_and_inverse(matrix)[1]
     return np.asarray(lower + np.tril(lower, -1).T)
 
 
@@ -507,8 +509,8 @@ class _Block(NamedTuple):
         return cls(distinct.params, means, distinct.counts, square)
 
 
-class _Likelihood:
-    """The cost of a kernel: −log of the probability of the values and the prior of the lengths."""
+class _NegativeLogPosterior:
+    """The cost of a covariance function: −log of the posterior of lengths and deviations."""
 
     def __init__(
         self, points: Floats, values: Floats, codes: Flags, blocks: Iterable[Ints]
@@ -517,28 +519,28 @@ class _Likelihood:
         coordinates, self.inputs = _coordinates(points, codes)
         self.blocks = [_Block.of(coordinates[rows], values[rows]) for rows in blocks]
 
-    def kernel(self, logs: Floats) -> Kernel:
+    def covariance(self, logs: Floats) -> CovarianceFunction:
         sizes = np.exp(logs)
         smooth, rough, noise = sizes[-3:].tolist()
         lengths = sizes[:-3].reshape(2, -1)
-        return Kernel(self.codes, lengths[0], lengths[1], smooth, rough, noise)
+        return CovarianceFunction(self.codes, lengths[0], lengths[1], smooth, rough, noise)
 
     def cost(self, logs: Floats) -> tuple[float, Floats]:
         """Return the cost and its gradient by the logarithms of lengths and deviations."""
-        kernel = self.kernel(logs)
+        covariance = self.covariance(logs)
         from_usual = (logs[:-3] - LIKELY_LENGTH) / LENGTH_DEVIATION
         cost = 0.5 * float(from_usual @ from_usual)
         slopes = np.append(from_usual / LENGTH_DEVIATION, [0.0, 0.0, 0.0])
         for block in self.blocks:
             try:
-                cost_of_block, slopes_of_block = self._cost_of_block(kernel, block)
+                cost_of_block, slopes_of_block = self._cost_of_block(covariance, block)
             except np.linalg.LinAlgError:
                 return 1e10, np.zeros(len(logs))
             cost += cost_of_block
             slopes += slopes_of_block
         return cost, slopes
 
-    def _cost_of_block(self, kernel: Kernel, block: _Block) -> tuple[float, Floats]:
+    def _cost_of_block(self, covariance: CovarianceFunction, block: _Block) -> tuple[float, Floats]:
         """Return what a block adds to the cost and to its gradient.
 
         The probability of n values at a point is that of their mean, whose noise has the n-th part
@@ -561,35 +563,35 @@ class _Likelihood:
 
         def by_length(by_square: Floats) -> Floats:
             """Return the gradient by scales, given that by the squared distances of pairs."""
-            matrix = squareform(by_square)
-            products = np.einsum("ij,ij->j", matrix @ coordinates, coordinates)
-            of_coordinates = matrix.sum(axis=0) @ coordinates**2 - products
+            by_pair = squareform(by_square)
+            products = np.einsum("ij,ij->j", by_pair @ coordinates, coordinates)
+            of_coordinates = by_pair.sum(axis=0) @ coordinates**2 - products
             return np.asarray(np.bincount(self.inputs, of_coordinates), dtype=np.float64)
 
-        smooth_scales, rough_scales = kernel.scales
+        smooth_scales, rough_scales = covariance.scales
         smooth, rough = _matern_5_2(squares(smooth_scales)), _matern_1_2(squares(rough_scales))
-        covariance = kernel.matrix(smooth[0], rough[0])
-        variance, repetitions = kernel.noise**2, int(counts.sum()) - len(counts)
+        matrix = covariance.matrix_of_pairs(smooth[0], rough[0])
+        variance, repetitions = covariance.noise**2, int(counts.sum()) - len(counts)
         averaged_out = 1 - 1 / counts  # this share of the variance of the noise
-        covariance.flat[:: len(counts) + 1] -= variance * averaged_out
-        factor, inverse = _factor_and_inverse(covariance)
+        matrix.flat[:: len(counts) + 1] -= variance * averaged_out
+        factor, inverse = _factor_and_inverse(matrix)
         weights = lapack.dpotrs(factor, values, lower=True)[0]
         cost = 0.5 * float(values @ weights) + float(np.log(np.diag(factor)).sum())
         cost += 0.5 * (square / variance + float(np.log(counts).sum()))
-        cost += repetitions * math.log(kernel.noise)
+        cost += repetitions * math.log(covariance.noise)
         # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
         pairs = squareform(inverse.T - np.outer(weights, weights), checks=False)
         ends = 0.5 * float(np.trace(inverse) - weights @ weights)
         of_noise = ends - 0.5 * float(averaged_out @ (np.diag(inverse) - weights**2))
         by_deviation = [
-            2 * kernel.smooth**2 * (ends + float(pairs @ smooth[0])),
-            2 * kernel.rough**2 * (ends + float(pairs @ rough[0])),
+            2 * covariance.smooth**2 * (ends + float(pairs @ smooth[0])),
+            2 * covariance.rough**2 * (ends + float(pairs @ rough[0])),
             2 * variance * of_noise - square / variance + repetitions,
         ]
         return cost, np.concatenate(
             (
-                by_length(pairs * smooth[1]) * smooth_scales * kernel.smooth**2,
-                by_length(pairs * rough[1]) * rough_scales * kernel.rough**2,
+                by_length(pairs * smooth[1]) * smooth_scales * covariance.smooth**2,
+                by_length(pairs * rough[1]) * rough_scales * covariance.rough**2,
                 by_deviation,
             )
         )
