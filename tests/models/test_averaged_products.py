@@ -69,7 +69,7 @@ def test_the_search_is_as_good_as_trying_all_products(monkeypatch: pytest.Monkey
         params = random_params(rng, 7)
         seconds = 1e-9 * (params[:, 0] * params[:, 2] + 800) * np.exp(rng.normal(0, 0.1, 7))
         narrow = family.averaged_products(selection(params, seconds))
-        monkeypatch.setattr(family, "WIDTH", 2000)
+        monkeypatch.setattr(family, "BEAM_WIDTH", 2000)
         assert family.averaged_products(selection(params, seconds)) == narrow
         monkeypatch.undo()
 
@@ -78,9 +78,9 @@ def test_factors_of_one_product_use_different_parameters() -> None:
     rng = np.random.default_rng(8)
     chosen = selection(random_params(rng, 6), np.exp(rng.normal(0, 1, 6)))
     factors = list(family._factors(chosen.samples.params, chosen.parameters, (1, 2, 3)))
-    assert len({str(factor.column) for factor in factors}) == len(factors)
+    assert len({str(factor.expression) for factor in factors}) == len(factors)
     for factor in factors:
-        assert set(factor.parameters) == factor.column.parameters
+        assert set(factor.parameters) == factor.expression.parameters
     (term,) = family.averaged_products(chosen)
     assert str(term).count("^0.") <= tuning.MOST_AVERAGED * 3
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rewritelog.arrays import Floats
-from rewritelog.models.fitting.selection import Search, select
+from rewritelog.models.fitting.selection import Stepwise, select_columns
 
 
 def test_few_columns_of_many_samples() -> None:
     steps = np.arange(20.0)
     columns: Floats = np.column_stack((np.ones(20), steps, steps**2))
-    assert sorted(select(columns, 2 + steps**2, Search())) == [0, 2]
+    assert sorted(select_columns(columns, 2 + steps**2, Stepwise())) == [0, 2]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -26,5 +26,5 @@ def test_rounding_does_not_choose_among_terms_that_explain_the_same(seed: int) -
     chosen = set()
     for _ in range(20):
         rounded = columns * (1 + rng.integers(-2, 3, columns.shape) * 2.0**-53) / target[:, None]
-        chosen.add(tuple(sorted(select(rounded, np.ones(320), Search()))))
+        chosen.add(tuple(sorted(select_columns(rounded, np.ones(320), Stepwise()))))
     assert chosen == {(5, 6)}

@@ -36,7 +36,7 @@ from rewritelog.models.fitting.process import (
     conditioned,
     learn,
 )
-from rewritelog.models.fitting.regression import robust_spread
+from rewritelog.models.fitting.regression import robust_deviation
 from rewritelog.models.fitting.samples import Samples, random_rows
 from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
 from rewritelog.models.parallel import map_in_processes
@@ -291,7 +291,7 @@ def limited_by_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Float
     _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
     middles = np.median(logs[nearest], axis=1)
     apart = logs - middles
-    reach = max(tuning.LARGEST_RESIDUAL * robust_spread(apart, 0.0), tuning.LEAST_LIMIT)
+    reach = max(tuning.LARGEST_RESIDUAL * robust_deviation(apart, 0.0), tuning.LEAST_LIMIT)
     return np.asarray(middles + apart.clip(-tuning.SHORTER * reach, reach))
 
 

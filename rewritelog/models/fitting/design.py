@@ -21,7 +21,7 @@ from rewritelog.models.expressions import Expression, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, random_rows
-from rewritelog.models.fitting.selection import MOST_TERMS, Search, select_terms
+from rewritelog.models.fitting.selection import MOST_TERMS, Stepwise, select_terms
 
 NARROWEST_RANGE = 1e-12
 """A parameter counts as constant if half its range is at most this share of its magnitude."""
@@ -43,7 +43,7 @@ class Parameters:
 
     lowest: Floats
     highest: Floats
-    least: Floats
+    floors: Floats
     """Below this value of p, 1/p is constant, so that it cannot explode: half of the lowest value
     or, where times fall as p rises (processors), 1 or a thousandth of a lowest value below 1."""
     correlations: Mapping[int, float]
@@ -77,14 +77,14 @@ class Parameters:
                     break
             else:
                 scaled[number] = units
-        least, correlations = lowest / 2, samples.rank_correlations(tuple(scaled))
+        floors, correlations = lowest / 2, samples.rank_correlations(tuple(scaled))
         enough = samples.effective_count >= tuning.ENOUGH_FOR_BREAKS
         for number, correlation in correlations.items():
             if enough and correlation < tuning.FALLING:
                 low = lowest[number - 1]
-                least[number - 1] = 1.0 if low >= 1 else low / 1000
+                floors[number - 1] = 1.0 if low >= 1 else low / 1000
         used = tuple(scaled)
-        return cls(lowest, highest, least, correlations, used, ignored, frozenset(constant))
+        return cls(lowest, highest, floors, correlations, used, ignored, frozenset(constant))
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.
@@ -101,14 +101,14 @@ class Parameters:
             log = logarithm(name, low)
             texts += [f"sqrt({name})", log, f"{name}*{log}"]
         if low > 0:
-            texts += [f"{name}^3", f"1/{self.bounded_below(parameter)}"]
+            texts += [f"{name}^3", f"1/{self.divisor(parameter)}"]
         elif low == 0:
             texts.append(f"1/(1 + {name})")
         return tuple(parse(text) for text in texts)
 
-    def bounded_below(self, parameter: int) -> str:
-        """Return the text of a divisor: a parameter that is positive in all samples (`least`)."""
-        return f"max(p{parameter}, {self.least[parameter - 1]:.4g})"
+    def divisor(self, parameter: int) -> str:
+        """Return the text of a divisor: a parameter that is positive in all samples (`floors`)."""
+        return f"max(p{parameter}, {self.floors[parameter - 1]:.4g})"
 
     def positive(self) -> tuple[int, ...]:
         """Return the numbers of the usable parameters that are positive in all samples."""
@@ -135,7 +135,7 @@ def product_of(factors: Sequence[Expression]) -> Expression:
     return reduce(Expression.times, factors, ONE)
 
 
-def slopes_between(values: Floats) -> Floats:
+def log_log_slopes(values: Floats) -> Floats:
     """Return d log T / d log p beyond the range of the samples, given values at the corners there.
 
     The slope is that between the largest value of a parameter and twice that value, all others at
@@ -189,7 +189,7 @@ class TermTable(Memo):
 
         def made() -> tuple[Sequence[Made], Floats]:
             candidates = list(make(self.params))
-            terms: list[Any] = [getattr(candidate, "column", candidate) for candidate in candidates]
+            terms: list[Any] = [getattr(each, "expression", each) for each in candidates]
             return candidates, self.values(terms, np.arange(len(self.params)))
 
         return self.once(key, made)
@@ -199,8 +199,8 @@ class TermTable(Memo):
         return np.asarray(self._values_of(terms).take(rows, axis=1).T)
 
     def slopes(self, terms: Sequence[Expression]) -> Floats:
-        """Return the slopes of terms (see `slopes_between`), shape (terms, parameters)."""
-        return slopes_between(self._values_of(terms)[:, len(self.params) :])
+        """Return the slopes of terms (see `log_log_slopes`), shape (terms, parameters)."""
+        return log_log_slopes(self._values_of(terms)[:, len(self.params) :])
 
     def _values_of(self, terms: Sequence[Expression]) -> Floats:
         """Return the values of terms, shape (terms, samples and corners); evaluate new ones."""
@@ -281,7 +281,7 @@ class SelectionSamples(Memo):
             part.values(terms),
             part.samples,
             self.loss,
-            Search(0, non_negative, excess_growth(self.table.slopes(terms)), len(terms), most),
+            Stepwise(0, non_negative, excess_growth(self.table.slopes(terms)), len(terms), most),
         )
         return tuple(terms[index] for index in taken) or (ONE,)
 

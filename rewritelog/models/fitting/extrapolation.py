@@ -19,7 +19,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, column_range
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.design import SelectionSamples, slopes_between
+from rewritelog.models.fitting.design import SelectionSamples, log_log_slopes
 from rewritelog.models.fitting.diagnosis import ratios_of, widening_rate
 from rewritelog.models.fitting.function import (
     AnyFunction,
@@ -257,7 +257,7 @@ def _weights(
         if by_errors[name] < least:
             break
         fitted = fit_family(validation.families[name], selection)
-        slopes = slopes_between(fitted.predict(selection.parameters.corners())[None])
+        slopes = log_log_slopes(fitted.predict(selection.parameters.corners())[None])
         log = by_errors[name] - float((slopes**2).sum())
         log_weights.setdefault(first.setdefault(frozenset(fitted.terms), name), []).append(log)
         least = max(least, log + math.log(tuning.LEAST_PART))

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.regression import robust_spreads
+from rewritelog.models.fitting.regression import robust_deviations
 from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
 from rewritelog.running.locks import cached_property
@@ -382,7 +382,7 @@ def conditioned(
     limited = plain = np.array(values)
     for _ in range(ROUNDS):
         errors = limited @ inverse / precisions
-        deviations = np.maximum(precisions**-0.5, robust_spreads(errors, 0.0)[:, None])
+        deviations = np.maximum(precisions**-0.5, robust_deviations(errors, 0.0)[:, None])
         means, reach = limited - errors, tuning.FARTHEST * deviations
         limited = np.clip(plain, means - tuning.SHORTER * reach, means + reach)
     weights = limited @ inverse
@@ -427,16 +427,16 @@ def learn(
 
     rows = random_rows(len(points), most)
     points, values = points[rows], values[rows]
-    spread = float(np.sqrt(np.mean(values**2))) or 1.0
+    rms = float(np.sqrt(np.mean(values**2))) or 1.0
     inputs = points.shape[1]
     lengths = np.full((2, inputs), math.exp(LIKELY_LENGTH))
     deviations = np.array([0.7, 0.4, 0.4])
     if start is not None:
         lengths = np.stack((start.smooth_lengths, start.rough_lengths))
-        deviations = np.array([start.smooth, start.rough, start.noise]) / spread
+        deviations = np.array([start.smooth, start.rough, start.noise]) / rms
     first = np.log(np.concatenate((*lengths, deviations)))
     blocks = _blocks(points / lengths.min(axis=0), np.arange(len(points)), len(points) // BLOCK)
-    posterior = _NegativeLogPosterior(points, values / spread, codes, blocks)
+    posterior = _NegativeLogPosterior(points, values / rms, codes, blocks)
     least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
     bounds = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
     optimum = minimize(
@@ -450,9 +450,9 @@ def learn(
     covariance = posterior.covariance(optimum.x)
     return replace(
         covariance,
-        smooth=covariance.smooth * spread,
-        rough=covariance.rough * spread,
-        noise=covariance.noise * spread,
+        smooth=covariance.smooth * rms,
+        rough=covariance.rough * rms,
+        noise=covariance.noise * rms,
     )
 
 

@@ -23,7 +23,7 @@ HUBER = 1.345
 """The corner of Huber's loss in standard deviations: there the estimate has 95 % of the efficiency
 of least squares on normal residuals."""
 
-LEAST_SPREAD = 1e-12
+LEAST_DEVIATION = 1e-12
 """Added to a robust standard deviation, which is 0 if most residuals are."""
 
 COLLINEAR = 1e-9
@@ -134,18 +134,18 @@ def least_squares(
     return estimate
 
 
-def robust_spread(errors: Floats, least: float = LEAST_SPREAD) -> float:
+def robust_deviation(errors: Floats, least: float = LEAST_DEVIATION) -> float:
     """Return the standard deviation of normal errors with this median |error|, plus `least`."""
     return 1.4826 * median(np.abs(errors)) + least
 
 
-def robust_spreads(errors: Floats, least: float) -> Floats:
+def robust_deviations(errors: Floats, least: float) -> Floats:
     """Return the robust standard deviation of the errors in each row, at least `least`."""
     return np.asarray(np.maximum(1.4826 * np.median(np.abs(errors), axis=1), least))
 
 
 def huber_loss(errors: Floats) -> Floats:
-    """Return Huber's loss of errors in units of their spread: r² for small errors r."""
+    """Return Huber's loss of errors in units of their deviation: r² for small errors r."""
     sizes = np.abs(errors)
     return np.where(sizes <= HUBER, sizes**2, HUBER * (2 * sizes - HUBER))
 
@@ -161,5 +161,5 @@ def row_weights(errors: Floats, corner: float | None = None) -> Floats:
     It is the square root of `huber_weights`, by default with the corner at `HUBER` robust standard
     deviations.
     """
-    corner = HUBER * robust_spread(errors) if corner is None else corner
+    corner = HUBER * robust_deviation(errors) if corner is None else corner
     return np.asarray(np.sqrt(huber_weights(errors, corner)))

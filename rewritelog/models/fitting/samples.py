@@ -20,12 +20,12 @@ from rewritelog.arrays import GOLDEN, Flags, Floats, Ints, Keys, column_range, m
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.regression import Loss, least_squares, robust_spread, row_weights
+from rewritelog.models.fitting.regression import Loss, least_squares, robust_deviation, row_weights
 from rewritelog.running.locks import cached_property
 
 Weighting: TypeAlias = Literal["relative", "uniform"]
 
-MOST_ROUGH, ROUGH_ROUNDS, LEAST_ROUGH_SPREAD = 4096, 10, 1e-3
+MOST_ROUGH, ROUGH_ROUNDS, LEAST_ROUGH_DEVIATION = 4096, 10, 1e-3
 """The most samples in the rough fit, its rounds of reweighting, and what is added to the robust
 standard deviation of its residuals, which is 0 if most of them are."""
 
@@ -217,13 +217,13 @@ def without_short_scales(samples: Samples, loss: Loss) -> Samples:
     part = samples.part(sizes > 0).random_part(MOST_ROUGH)
     units = np.where(part.params != 0, np.abs(part.params), np.inf).min(axis=0)
     columns, logs = _rough_columns(part.params, units), np.log(part.sigma_s)
-    weights, spread = np.ones(len(logs)), 0.0
+    weights, deviation = np.ones(len(logs)), 0.0
     for _ in range(ROUGH_ROUNDS):
         coefficients = least_squares(columns * weights[:, None], logs * weights)
         rest = logs - columns @ coefficients
-        spread = robust_spread(rest, LEAST_ROUGH_SPREAD)
-        weights = row_weights(rest, spread)
-    least = max(np.log(tuning.SHORT), tuning.SHORT_BY_SPREADS * spread)
+        deviation = robust_deviation(rest, LEAST_ROUGH_DEVIATION)
+        weights = row_weights(rest, deviation)
+    least = max(np.log(tuning.SHORT), tuning.SHORT_BY_DEVIATIONS * deviation)
 
     expected = (_rough_columns(samples.params, units) @ coefficients).clip(-600.0, 600.0)
     expected_s, own_s = np.exp(expected), samples.sigma_s

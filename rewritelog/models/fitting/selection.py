@@ -19,7 +19,7 @@ MOST_TERMS: int = core.MOST_TERMS
 """A formula of more terms is not readable."""
 
 
-class Search(NamedTuple):
+class Stepwise(NamedTuple):
     """How terms are selected among the columns of candidates."""
 
     constant: int = 0
@@ -33,7 +33,7 @@ class Search(NamedTuple):
     """The most columns that are selected."""
 
 
-def select_terms(columns: Floats, samples: Samples, loss: Loss, search: Search) -> list[int]:
+def select_terms(columns: Floats, samples: Samples, loss: Loss, stepwise: Stepwise) -> list[int]:
     """Return the indices of the columns that are selected for the samples' times.
 
     With Huber's loss terms are selected twice, the second time with the Huber weights of a fit of
@@ -42,19 +42,19 @@ def select_terms(columns: Floats, samples: Samples, loss: Loss, search: Search) 
     """
     rows = columns / samples.sigma_s[:, None]
     target = samples.seconds / samples.sigma_s
-    taken = select(rows, target, search)
+    taken = select_columns(rows, target, stepwise)
     if loss == "huber" and taken and len(samples) > len(taken) + 2:
         weights = np.ones(len(target))
         units = unit_columns(rows[:, taken])
         for _ in range(3):
             weighted, times = units * weights[:, None], target * weights
-            size = least_squares(weighted, times, non_negative=search.non_negative)
-            weights = row_weights(units @ size - target)
-        taken = select(rows * weights[:, None], target * weights, search)
+            coefficients = least_squares(weighted, times, non_negative=stepwise.non_negative)
+            weights = row_weights(units @ coefficients - target)
+        taken = select_columns(rows * weights[:, None], target * weights, stepwise)
     return taken
 
 
-def select(columns: Floats, target: Floats, search: Search) -> list[int]:
+def select_columns(columns: Floats, target: Floats, stepwise: Stepwise) -> list[int]:
     """Return the indices of the columns that are selected for a fit to the target.
 
     Columns and target are already weighted, and coefficients are those of least squares. One
@@ -62,18 +62,18 @@ def select(columns: Floats, target: Floats, search: Search) -> list[int]:
     """
     units, samples = unit_columns(columns), len(target)
     # one term for every four samples besides the constant, but at most one for every three in all
-    most = max(1, min(search.most, 1 + samples // 4, samples // 3))
+    most = max(1, min(stepwise.most, 1 + samples // 4, samples // 3))
     places = np.empty(most, dtype=np.int64)
     count = core.select_columns(
         units.T @ units,
         target @ units,
         float(target @ target),
         samples,
-        search.non_negative,
-        search.constant,
+        stepwise.non_negative,
+        stepwise.constant,
         most,
-        search.growth,
-        search.plain,
+        stepwise.growth,
+        stepwise.plain,
         tuning.PRICE_OF_GROWTH,
         np.empty((most + 2, columns.shape[1])),
         places,

@@ -17,7 +17,7 @@ from rewritelog.models.fitting.regression import (
     columns_of,
     least_squares,
     lengths_of,
-    robust_spread,
+    robust_deviation,
     row_weights,
 )
 from rewritelog.models.fitting.samples import Samples
@@ -28,7 +28,7 @@ ROUNDS = 6
 SETTLED = 1e-4
 """A fit has converged if coefficients change by at most this share."""
 
-FEW = 1 << 10
+MOST_DIRECT = 1 << 10
 """Up to this many samples are solved directly, more by way of a triangle (QR decomposition)."""
 
 COLLINEAR = 1e-11
@@ -60,14 +60,14 @@ def fit_terms(
     rows /= samples.sigma_s[:, None]
     rows[~np.isfinite(rows).all(axis=1)] = 0.0
     robust = loss == "huber" and len(samples) > len(terms) + 2
-    coefficients, residuals, spread = np.zeros(len(terms)), np.zeros(len(rows)), np.inf
+    coefficients, residuals, deviation = np.zeros(len(terms)), np.zeros(len(rows)), np.inf
     lengths = None
     for _ in range(ROUNDS if robust else 1):
         before = coefficients
         reduced = rows
-        if np.isfinite(spread):
-            reduced = rows * row_weights(residuals, HUBER * spread)[:, None]
-        if len(rows) > FEW:  # a triangle has the same solution (Golub and Van Loan, 5.3)
+        if np.isfinite(deviation):
+            reduced = rows * row_weights(residuals, HUBER * deviation)[:, None]
+        if len(rows) > MOST_DIRECT:  # a triangle has the same solution (Golub and Van Loan, 5.3)
             reduced = np.asarray(np.linalg.qr(reduced, mode="r"))
         if lengths is None:
             lengths = lengths_of(reduced[:, :-1])
@@ -76,31 +76,31 @@ def fit_terms(
         sizes = least_squares(units, reduced[:, -1], non_negative=signs, collinear=COLLINEAR)
         coefficients = sizes / lengths + 0.0  # -0 becomes 0
         residuals = rows[:, :-1] @ coefficients - rows[:, -1]
-        spread = robust_spread(residuals)
+        deviation = robust_deviation(residuals)
         if (np.abs(coefficients - before) <= SETTLED * np.abs(before)).all():
             break
     if level_s:
         coefficients[terms.index(ONE)] += level_s
     function = FittedFunction(terms, coefficients, may_be_negative=family.may_be_negative)
-    return _calibrated(function, samples, spread if loss == "huber" else np.inf, columns)
+    return _calibrated(function, samples, deviation if loss == "huber" else np.inf, columns)
 
 
 def _calibrated(
-    function: FittedFunction, samples: Samples, spread: float, columns: Floats
+    function: FittedFunction, samples: Samples, deviation: float, columns: Floats
 ) -> FittedFunction:
     """Return the function with the factor Σ measured / Σ predicted.
 
     Least squares with relative weights biases the sum a little. Both sums leave out the event's
     first call and, with a robust loss, outliers, since a single one can shift a sum by several per
-    cent: samples off by more than a factor of two, or by `tuning.OUTLIER` times `spread`. That is
-    the robust standard deviation of the residuals, infinite with any other loss. With uniform
+    cent: samples off by more than a factor of two, or by `tuning.OUTLIER` times `deviation`. That
+    is the robust standard deviation of the residuals, infinite with any other loss. With uniform
     weights or too few samples the function stays as it is. A constant that was fitted robustly
     becomes the median of the times, however few they are: relative weights would put it far below
     the middle of times that vary by a factor.
     """
     if not samples.relative:
         return function
-    if len(samples) > 1 and np.isfinite(spread) and all(term == ONE for term in function.terms):
+    if len(samples) > 1 and np.isfinite(deviation) and all(term == ONE for term in function.terms):
         constant = float(function.predict(samples.params[:1])[0])
         median = float(np.median(samples.seconds))
         return replace(function, calibration=median / constant) if constant > 0 else function
@@ -109,7 +109,7 @@ def _calibrated(
     seconds, measured_s = function.predict(samples.params, columns), samples.seconds
     with np.errstate(all="ignore"):
         near = (measured_s < 2 * seconds) & (seconds < 2 * measured_s)
-        near &= np.abs(seconds - measured_s) <= tuning.OUTLIER * spread * samples.sigma_s
-    included = ~samples.first & (near | np.isinf(spread))
+        near &= np.abs(seconds - measured_s) <= tuning.OUTLIER * deviation * samples.sigma_s
+    included = ~samples.first & (near | np.isinf(deviation))
     measured, predicted = float(measured_s[included].sum()), float(seconds[included].sum())
     return replace(function, calibration=measured / predicted if predicted > 0 else 1.0)

@@ -27,7 +27,7 @@ LEAST_SHARE_OF_MEDIAN = 1e-3
 # A short outlier is shorter than expected by at least this factor, and by so many robust standard
 # deviations of the logarithms. With few samples, less than `FEWEST_PER_NUMBER` for each regressor,
 # it cannot be told from an effect of the parameters.
-SHORT, SHORT_BY_SPREADS = 5.0, 8.0
+SHORT, SHORT_BY_DEVIATIONS = 5.0, 8.0
 
 # ---- Candidate terms
 

@@ -26,7 +26,7 @@ from rewritelog.models.fitting.design import (
 )
 from rewritelog.models.fitting.regression import HUBER, huber_weights
 
-NONE = 0.36
+NO_FACTOR = 0.36
 """Prior probability that a parameter does not matter, to which those of factors are relative."""
 
 POSITIVE = (
@@ -59,7 +59,7 @@ INDICATOR_RATIOS = np.exp(np.linspace(np.log(1.3), np.log(16), 8))
 """Prior probability that a parameter with two values is an indicator; its factor is one of these
 ratios or an inverse of one."""
 
-OF_TWO = (
+PAIR_FACTORS = (
     ("({p} + {q})", 0.05),
     ("max({p}, {q})", 0.04),
     ("min({p}, {q})", 0.03),
@@ -68,13 +68,13 @@ OF_TWO = (
 DIFFERENCE = ("abs({p} - {q})", 0.05)
 """Factors of two parameters with their prior probabilities."""
 
-SECOND = 0.1
+SECOND_TERM = 0.1
 """Prior probability of a second term, to be multiplied by that of the factor G in this term."""
 
 LEAST_INTEGERS = 3
 """The least range of a parameter that may be the depth of a tree."""
 
-WIDTH = 24
+BEAM_WIDTH = 24
 """How many products of n factors are tried with one more factor."""
 
 
@@ -87,13 +87,13 @@ MOST_WITH_SECOND = 8
 NOISES = np.array([0.01, 0.04, 0.1, 0.25, 0.6])
 """Standard deviations of log t about the product, each as probable as the others."""
 
-HEAVY_TAIL = 4.0
+DEGREES_OF_FREEDOM = 4.0
 """Degrees of freedom of Student's t distribution of the errors of log t."""
 
 LARGEST_ERROR, LARGEST_LOG = 5.0, 700.0
 """A larger error of log t counts as this; the exponential of a larger logarithm overflows."""
 
-LEAST_SPREAD = 1e-3
+LEAST_DEVIATION = 1e-3
 """The least standard deviation of relative errors."""
 
 CHUNK = 32
@@ -105,7 +105,7 @@ LEAST_SHARE = 1e-9
 
 @dataclass(frozen=True)
 class _Factor:
-    column: Expression
+    expression: Expression
     prior: float
     """Log prior probability, relative to a product without these parameters."""
     parameters: tuple[int, ...]
@@ -113,27 +113,30 @@ class _Factor:
     """Whether its parameter is taken as an indicator."""
 
 
-class _Functions(NamedTuple):
+class _Candidates(NamedTuple):
     """Functions c·F or c·F + d·G: F is a product of factors, G a factor or the constant."""
 
-    posteriors: Floats
+    log_posteriors: Floats
     """Log posterior probabilities, shape (functions,)."""
     products: Ints
     """The indices of the factors of F, padded with −1, shape (functions, most factors)."""
-    seconds: Ints
+    second_terms: Ints
     """The index of the factor G, −1 for the constant."""
     ratios: Floats
     """d/c, 0 without G."""
 
-    def best(self, count: int) -> _Functions:
+    def best(self, count: int) -> _Candidates:
         """Return the most probable ones, the best first."""
-        order = np.argsort(-self.posteriors, kind="stable")[:count]
-        return _Functions(
-            self.posteriors[order], self.products[order], self.seconds[order], self.ratios[order]
+        order = np.argsort(-self.log_posteriors, kind="stable")[:count]
+        return _Candidates(
+            self.log_posteriors[order],
+            self.products[order],
+            self.second_terms[order],
+            self.ratios[order],
         )
 
     @classmethod
-    def together(cls, parts: Sequence[_Functions]) -> _Functions:
+    def together(cls, parts: Sequence[_Candidates]) -> _Candidates:
         """Return the functions of all parts."""
         return cls._make(map(np.concatenate, zip(*parts, strict=True)))
 
@@ -153,11 +156,11 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     times = selection.samples.sigma_s / median(selection.samples.sigma_s)
     with np.errstate(all="ignore"):
         logs = np.log(np.maximum(columns[selection.rows].T, 0.0))
-        likeliest = _Search(factors, logs, times).most_probable(len(selection.parameters.used))
+        likeliest = _BeamSearch(factors, logs, times).most_probable(len(selection.parameters.used))
         return (_average(factors, likeliest),)
 
 
-class _Search:
+class _BeamSearch:
     """A beam search: larger products are made of the most probable smaller ones."""
 
     def __init__(self, factors: Sequence[_Factor], logs: Floats, times: Floats) -> None:
@@ -171,25 +174,25 @@ class _Search:
         self._usable_as_second = np.flatnonzero([not factor.indicator for factor in factors])
         self._single = self._shapes(np.arange(len(self._logs))[:, None])
 
-    def most_probable(self, parameters: int) -> _Functions:
+    def most_probable(self, parameters: int) -> _Candidates:
         """Return the most probable functions of this many parameters, the best first."""
         depth = min(MOST_FACTORS, parameters)
         products = np.full((1, depth), -1)
         candidates = [self._functions(products, self._shapes(products), 1)]
-        singles = list[_Functions]()
+        singles = list[_Candidates]()
         for size in range(depth):
             products = self._extended(products, size)
             shapes = self._shapes(products)
             alone, with_constant = (self._functions(products, shapes, terms) for terms in (1, 2))
             candidates += [alone, with_constant]
-            posteriors = np.maximum(alone.posteriors, with_constant.posteriors)
-            singles.append(alone._replace(posteriors=posteriors).best(WIDTH))
+            log_posteriors = np.maximum(alone.log_posteriors, with_constant.log_posteriors)
+            singles.append(alone._replace(log_posteriors=log_posteriors).best(BEAM_WIDTH))
             products = singles[-1].products
-        most = _Functions.together(singles).best(MOST_WITH_SECOND).products
-        seconds = np.tile(self._usable_as_second, len(most))
+        most = _Candidates.together(singles).best(MOST_WITH_SECOND).products
+        second_terms = np.tile(self._usable_as_second, len(most))
         products = np.repeat(most, len(self._usable_as_second), axis=0)
-        candidates.append(self._functions(products, self._shapes(products), 2, seconds))
-        return _Functions.together(candidates).best(tuning.MOST_AVERAGED)
+        candidates.append(self._functions(products, self._shapes(products), 2, second_terms))
+        return _Candidates.together(candidates).best(tuning.MOST_AVERAGED)
 
     def _extended(self, products: Ints, size: int) -> Ints:
         """Return each product of `size` factors times each factor of other parameters, once."""
@@ -205,20 +208,20 @@ class _Search:
         products: Ints,
         shapes: tuple[Floats, Floats],
         terms: int,
-        seconds: Ints | None = None,
-    ) -> _Functions:
+        second_terms: Ints | None = None,
+    ) -> _Candidates:
         """Return the functions c·F of one term or, of two, c·F + d·G.
 
-        `shapes` are those of the products F. The factors G are `seconds`, or else the constant.
+        `shapes` are those of the products F. The factors G are `second_terms` or the constant.
         """
         (firsts, scales), (singles, single_scales) = shapes, self._single
-        others = np.full(len(products), -1) if seconds is None else seconds
+        others = np.full(len(products), -1) if second_terms is None else second_terms
         logs, ratios = _evidence(firsts, singles[others] if terms == 2 else None)
         logs += self._prior[products].sum(axis=1)
-        if seconds is not None:
-            logs += self._prior[seconds] + np.log(SECOND)
+        if second_terms is not None:
+            logs += self._prior[second_terms] + np.log(SECOND_TERM)
         ratios *= np.exp(np.minimum(scales - single_scales[others], LARGEST_LOG))
-        return _Functions(np.where(np.isfinite(logs), logs, -np.inf), products, others, ratios)
+        return _Candidates(np.where(np.isfinite(logs), logs, -np.inf), products, others, ratios)
 
     def _shapes(self, products: Ints) -> tuple[Floats, Floats]:
         """Return each product over its largest value and the times, and the log of that value."""
@@ -237,22 +240,24 @@ def _evidence(first: Floats, second: Floats | None) -> tuple[Floats, Floats]:
     approximation). The likelihood is NaN without a fit.
     """
     count, terms = first.shape[1], 1 if second is None else 2
-    _, _, relative = _lines(first, second, np.ones_like(first))
+    _, _, relative = _nearest_to_one(first, second, np.ones_like(first))
     errors = np.abs(relative - 1)
     medians = np.partition(errors, count // 2, axis=1)[:, count // 2, None]
-    corners = HUBER * (1.4826 * medians + LEAST_SPREAD)
-    c, d, relative = _lines(first, second, np.sqrt(huber_weights(errors, corners)))
+    corners = HUBER * (1.4826 * medians + LEAST_DEVIATION)
+    c, d, relative = _nearest_to_one(first, second, np.sqrt(huber_weights(errors, corners)))
     logs = np.log(np.maximum(relative, np.exp(-LARGEST_ERROR)))
     squares = np.minimum(logs, LARGEST_ERROR) ** 2
     noises = NOISES[:, None]
-    densities = 1 + squares / (HEAVY_TAIL * noises**2)[:, :, None]
+    densities = 1 + squares / (DEGREES_OF_FREEDOM * noises**2)[:, :, None]
     densities = np.multiply.reduceat(densities, np.arange(0, count, CHUNK), axis=2)
-    likelihoods = np.log(densities).sum(axis=2) * (-(HEAVY_TAIL + 1) / 2)
+    likelihoods = np.log(densities).sum(axis=2) * (-(DEGREES_OF_FREEDOM + 1) / 2)
     likelihoods += (terms - count) * np.log(noises)
     return np.logaddexp.reduce(likelihoods) - terms / 2 * np.log(count), d / c
 
 
-def _lines(first: Floats, second: Floats | None, weights: Floats) -> tuple[Floats, Floats, Floats]:
+def _nearest_to_one(
+    first: Floats, second: Floats | None, weights: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Return c, d and c·first + d·second nearest to 1 in each row; NaN unless both c, d > 0."""
     ones = first * weights
     square, along = np.einsum("ij,ij->i", ones, ones), np.einsum("ij,ij->i", ones, weights)
@@ -271,24 +276,28 @@ def _lines(first: Floats, second: Floats | None, weights: Floats) -> tuple[Float
     return c, d, c[:, None] * first + d[:, None] * second
 
 
-def _average(factors: Sequence[_Factor], functions: _Functions) -> Expression:
+def _average(factors: Sequence[_Factor], functions: _Candidates) -> Expression:
     """Return the geometric mean of the functions, up to a constant factor.
 
     c·F + d·G and c·G + d·F are the same function, and have the sum of their weights.
     """
-    relative = np.exp(functions.posteriors - functions.posteriors[0])
+    relative = np.exp(functions.log_posteriors - functions.log_posteriors[0])
     weights = relative[relative >= tuning.LEAST_PROBABILITY]
     weights /= weights.sum()
     members = dict[frozenset[tuple[int, ...]], tuple[Expression, float]]()
-    columns = (functions.products.tolist(), functions.seconds.tolist(), functions.ratios.tolist())
+    columns = (
+        functions.products.tolist(),
+        functions.second_terms.tolist(),
+        functions.ratios.tolist(),
+    )
     for places, second, offset, weight in zip(*columns, weights.tolist(), strict=False):
         product = tuple(sorted(place for place in places if place >= 0))
-        function, terms = product_of([factors[place].column for place in product]), {product}
+        function, terms = product_of([factors[place].expression for place in product]), {product}
         if offset > 0:
             added = (second,) if second >= 0 else ()
             ratio = constant(float(f"{offset:.4g}"))
             function = function.applied(
-                "+", product_of([ratio, *(factors[place].column for place in added)])
+                "+", product_of([ratio, *(factors[place].expression for place in added)])
             )
             terms.add(added)
         same, known = members.get(frozenset(terms), (function, 0.0))
@@ -308,14 +317,14 @@ def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> I
     """Yield the factors of one parameter, and those of two of the parameters `paired`."""
     for number in parameters.used:
         for text, probability in _single_factors(number, params[:, number - 1], parameters):
-            log = float(np.log(probability / NONE))
+            log = float(np.log(probability / NO_FACTOR))
             yield _Factor(parse(text), log, (number,), indicator="==" in text)
     several = [number for number in paired if len(np.unique(params[:, number - 1])) > 2]
     for first, second in combinations(several, 2):
         lowest = min(parameters.lowest[first - 1], parameters.lowest[second - 1])
-        for text, probability in (*(OF_TWO if lowest >= 0 else ()), DIFFERENCE):
-            column = parse(text.format(p=f"p{first}", q=f"p{second}"))
-            yield _Factor(column, float(np.log(probability / NONE)), (first, second))
+        for text, probability in (*(PAIR_FACTORS if lowest >= 0 else ()), DIFFERENCE):
+            expression = parse(text.format(p=f"p{first}", q=f"p{second}"))
+            yield _Factor(expression, float(np.log(probability / NO_FACTOR)), (first, second))
 
 
 def _single_factors(
@@ -334,7 +343,7 @@ def _single_factors(
             yield name, 0.2
         return
     kinds = POSITIVE if low > 0 else WITH_ZEROS if low == 0 else WITH_NEGATIVES
-    log, bounded = logarithm(name, low), parameters.bounded_below(number)
+    log, bounded = logarithm(name, low), parameters.divisor(number)
     for text, probability in kinds:
         yield text.format(p=name, log=log, bounded=bounded), probability
     whole = bool((column == np.floor(column)).all())

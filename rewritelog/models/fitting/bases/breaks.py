@@ -23,7 +23,7 @@ from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import LogTerm, power_of, product_of_powers
 from rewritelog.models.fitting.design import ONE, Parameters, SelectionSamples, knots_of
 from rewritelog.models.fitting.regression import least_squares, row_weights
-from rewritelog.models.fitting.selection import Search, select
+from rewritelog.models.fitting.selection import Stepwise, select_columns
 
 NEW_SHARE = 1e-8
 """A column is tried beside others only if at least this share of its squared length is orthogonal
@@ -44,44 +44,46 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
         lambda params: [*smooth_factors(params, parameters), *breaks(params, parameters)],
     )
     columns = np.column_stack([np.ones(len(times_s)), columns[selection.rows]])
-    rest = times_beside_constant(columns[:, : 1 + len(parameters.used)], times_s)
+    response = working_response(columns[:, : 1 + len(parameters.used)], times_s)
     for _ in range(3):
-        taken, sizes = _selected(columns, rest)
-        rest = rest.near(columns[:, taken] @ sizes, times_s)
+        taken, coefficients = _selected(columns, response)
+        response = response.updated(columns[:, taken] @ coefficients, times_s)
     chosen = [terms[index - 1] for index in taken[1:]]
     steep = [True]
     while any(steep):
-        chosen = _moved(chosen, selection, rest)
-        taken, sizes = _selected(selection.values([ONE, *(term.column for term in chosen)]), rest)
+        chosen = _with_moved_breaks(chosen, selection, response)
+        taken, coefficients = _selected(
+            selection.values([ONE, *(term.expression for term in chosen)]), response
+        )
         chosen = [chosen[index - 1] for index in taken[1:]]
         # an exponent beyond the bounds would not stay as fitted: so steep a slope is a jump
         least, most = tuning.EXPONENTS
         steep = [
-            term.hinge and not least <= size <= most
-            for term, size in zip(chosen, sizes[1:].tolist(), strict=True)
+            term.hinge and not least <= exponent <= most
+            for term, exponent in zip(chosen, coefficients[1:].tolist(), strict=True)
         ]
         chosen = [
             break_at(term.broken, term.knot, hinge=False) if is_steep else term
             for term, is_steep in zip(chosen, steep, strict=True)
         ]
-    law = product_of_powers(chosen, sizes[1:])
-    return (law, ONE) if rest.constant_s and chosen else (law,)
+    law = product_of_powers(chosen, coefficients[1:])
+    return (law, ONE) if response.constant_s and chosen else (law,)
 
 
-def _selected(columns: Floats, times: TimesBesideConstant) -> tuple[list[int], Floats]:
+def _selected(columns: Floats, response: WorkingResponse) -> tuple[list[int], Floats]:
     """Return the columns that are taken, the constant first, and their coefficients."""
-    rows, target = columns * times.weights[:, None], times.logs * times.weights
-    chosen = select(rows, target, Search(non_negative=False))
+    rows, target = columns * response.weights[:, None], response.logs * response.weights
+    chosen = select_columns(rows, target, Stepwise(non_negative=False))
     taken = [0, *(index for index in chosen if index)]
     return taken, least_squares(rows[:, taken], target)
 
 
-def _moved(
-    terms: Sequence[LogTerm], selection: SelectionSamples, times: TimesBesideConstant
+def _with_moved_breaks(
+    terms: Sequence[LogTerm], selection: SelectionSamples, response: WorkingResponse
 ) -> list[LogTerm]:
     """Return the terms with each break moved to where it explains most beside the other terms."""
-    moved, weights = list(terms), times.weights
-    columns = selection.values([ONE, *(term.column for term in terms)]) * weights[:, None]
+    moved, weights = list(terms), response.weights
+    columns = selection.values([ONE, *(term.expression for term in terms)]) * weights[:, None]
     for index, term in enumerate(terms):
         if not term.broken:
             continue
@@ -93,7 +95,7 @@ def _moved(
         else:
             rows = (values[:, None] > knots).astype(np.float64)
         tried = np.column_stack((columns[:, index + 1], rows * weights[:, None]))
-        best = _best_beside(np.delete(columns, index + 1, axis=1), tried, times.logs * weights)
+        best = _best_beside(np.delete(columns, index + 1, axis=1), tried, response.logs * weights)
         if best:
             moved[index] = break_at(term.broken, float(knots[best - 1]), hinge=term.hinge)
             columns[:, index + 1] = tried[:, best]
@@ -191,7 +193,7 @@ def fewest_beyond(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class TimesBesideConstant:
+class WorkingResponse:
     """The regressand in logarithms: the times less a constant part."""
 
     constant_s: float
@@ -203,7 +205,7 @@ class TimesBesideConstant:
     An error of the logarithm of the rest thus counts as a relative error of the time.
     """
 
-    def near(self, fitted: Floats, times_s: Floats) -> TimesBesideConstant:
+    def updated(self, fitted: Floats, times_s: Floats) -> WorkingResponse:
         """Return the regressand for the next round, given the fitted logarithms of this one."""
         if not self.constant_s:
             return replace(self, weights=row_weights(fitted - self.logs))
@@ -213,17 +215,17 @@ class TimesBesideConstant:
         errors = np.where(ratios > 1, np.log(np.maximum(ratios, 1.0)), ratios - 1)
         shares = np.minimum(fitted_s * np.maximum(ratios, 1.0) / times_s, 1.0)
         weights = shares * row_weights(errors * shares)
-        return TimesBesideConstant(self.constant_s, fitted + errors, weights)
+        return WorkingResponse(self.constant_s, fitted + errors, weights)
 
 
-def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConstant:
+def working_response(columns: Floats, times_s: Floats) -> WorkingResponse:
     """Return the times less the constant part that leaves the rest nearest to a power law.
 
     `columns` are 1 and the logarithms of the parameters, shape (samples, 1 + parameters). Their
     squares are regressors too, since exponents may change with the size.
     """
     best = np.inf
-    chosen = plain = TimesBesideConstant(0.0, np.log(times_s), np.ones(len(times_s)))
+    chosen = plain = WorkingResponse(0.0, np.log(times_s), np.ones(len(times_s)))
     if len(times_s) < tuning.FEWEST_PER_NUMBER * (2 * columns.shape[1] - 1):
         return plain
     curved = np.hstack((columns, columns[:, 1:] ** 2))
@@ -231,12 +233,12 @@ def times_beside_constant(columns: Floats, times_s: Floats) -> TimesBesideConsta
     for share in tuning.CONSTANT_SHARES:
         constant_s = share * shortest_s
         rest_s = np.maximum(times_s - constant_s, tuning.LEAST_REST * times_s)
-        tried = TimesBesideConstant(constant_s, np.log(rest_s), rest_s / times_s)
+        tried = WorkingResponse(constant_s, np.log(rest_s), rest_s / times_s)
         fitted = tried.logs
         for _ in range(2):
             rows, target = curved * tried.weights[:, None], tried.logs * tried.weights
             fitted = curved @ least_squares(rows, target)
-            tried = tried.near(fitted, times_s)
+            tried = tried.updated(fitted, times_s)
         predicted_s = constant_s + np.exp(fitted.clip(*LOGS))
         errors = np.minimum(np.abs(predicted_s / times_s - 1), tuning.LARGEST_ERROR)
         if errors.mean() < best * (1 - tuning.LEAST_GAIN_OF_CONSTANT):

@@ -23,7 +23,7 @@ from rewritelog.core import core
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import ONE, Parameters, SelectionSamples, product_of
-from rewritelog.models.fitting.regression import HUBER, huber_loss, huber_weights, robust_spreads
+from rewritelog.models.fitting.regression import HUBER, huber_loss, huber_weights, robust_deviations
 
 COMMON_EXPONENTS = np.array([0.0, 0.5, 1.0])
 """Alternative prior means; each is that of all exponents at once."""
@@ -46,7 +46,7 @@ class LogTerm:
     choosing it.
     """
 
-    column: Expression
+    expression: Expression
     """The regressor: log t is linear in it."""
     base: Expression | None = None
     """The base of the factor, which is a power; None for the base e, spelled exp(…)."""
@@ -62,7 +62,7 @@ class LogTerm:
         """Return the factor, the coefficient rounded to four digits."""
         rounded = constant(float(f"{coefficient:.4g}"))
         if self.base is None:
-            return rounded.times(self.column).applied("exp")
+            return rounded.times(self.expression).applied("exp")
         base = self.bounded if coefficient < 0 and self.bounded is not None else self.base
         return base if rounded == ONE else base.applied("^", rounded)
 
@@ -74,7 +74,7 @@ def power_of(number: int, parameters: Parameters) -> LogTerm:
         base = parse(f"(1 + {name})" if low == 0 else f"(1 + abs({name}))")
         return LogTerm(base.applied("log"), base)
     base = parse(name)
-    return LogTerm(base.applied("log"), base, parse(parameters.bounded_below(number)))
+    return LogTerm(base.applied("log"), base, parse(parameters.divisor(number)))
 
 
 def product_of_powers(
@@ -92,7 +92,7 @@ def power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
     if not parameters.used:
         return (ONE,)
     terms = [power_of(number, parameters) for number in parameters.used]
-    columns = selection.values([term.column for term in terms])
+    columns = selection.values([term.expression for term in terms])
     exponents = posterior_mean(columns, np.log(selection.samples.sigma_s))
     return (product_of_powers(terms, exponents, tuning.LEAST_EXPONENT),)
 
@@ -122,8 +122,8 @@ def posterior_mean(columns: Floats, times: Floats) -> Floats:
     # log evidence, up to a constant: −½ (misfit + log det of noise, prior and posterior)
     _, determinants = np.linalg.slogdet(precision)
     misfits = (square - np.einsum("ij,kij->kj", along, sizes)) / noises**2
-    spreads = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
-    logs = -0.5 * (misfits + spreads[:, None])
+    penalties = 2 * count * np.log(noises[:, 0]) + np.log(variances).sum(axis=1) + determinants
+    logs = -0.5 * (misfits + penalties[:, None])
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     deviation = np.einsum("kj,kij->i", weights, sizes[:, 1:])
@@ -142,7 +142,7 @@ DEVIATION, LEVEL_DEVIATION = 0.7, 10.0
 SPLIT = 0.4
 """A power law is split into two whose exponents of one parameter differ by twice this."""
 
-LEAST_SPREAD = 1e-3
+LEAST_NOISE = 1e-3
 """The least standard deviation of errors of log t."""
 
 TRYING, FINISHING = 6, 10
@@ -162,7 +162,7 @@ def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
         return selection.chosen(power_law)
     part = selection.random_part(MOST_SAMPLES)
     terms = [power_of(number, selection.parameters) for number in selection.parameters.used]
-    columns, logs = part.values([term.column for term in terms]), np.log(part.samples.sigma_s)
+    columns, logs = part.values([term.expression for term in terms]), np.log(part.samples.sigma_s)
     exponents = posterior_mean(columns, logs)
     regression = _Regression.about(exponents, columns, logs)
     most_numbers = len(selection.samples) // tuning.FEWEST_PER_NUMBER
@@ -244,13 +244,13 @@ class _Regression:
     def prefers(self, laws: Floats, fewer: Floats) -> bool:
         """Return whether BIC prefers the laws to `fewer`, or to as many with a constant among them.
 
-        −2 log likelihood is Huber's loss of the errors, in units of the spread of those that `laws`
-        leave.
+        −2 log likelihood is Huber's loss of the errors, in units of the robust deviation of those
+        that `laws` leave.
         """
         errors, _ = self._errors(laws[None])
         errors_of_fewer, _ = self._errors(fewer[None])
-        spreads = robust_spreads(errors, LEAST_SPREAD)
-        gain = _losses(errors_of_fewer, spreads) - _losses(errors, spreads)
+        noises = robust_deviations(errors, LEAST_NOISE)
+        gain = _losses(errors_of_fewer, noises) - _losses(errors, noises)
         penalty, penalty_of_fewer = (
             core.bic_penalty(np.count_nonzero(_is_fitted(each)), len(self.logs))
             for each in (laws, fewer)
@@ -268,13 +268,13 @@ class _Regression:
         precision = deviations.ravel() ** -2
         damping = np.full(len(laws), 1e-2)
         errors, shares = self._errors(laws)
-        spreads = robust_spreads(errors, LEAST_SPREAD)
-        costs = self._costs(laws, errors, spreads, precision)
+        noises = robust_deviations(errors, LEAST_NOISE)
+        costs = self._costs(laws, errors, noises, precision)
         for _ in range(steps):
-            step = self._step(laws, errors, shares, spreads, precision, damping)
+            step = self._step(laws, errors, shares, noises, precision, damping)
             tried = laws + step
             tried_errors, tried_shares = self._errors(tried)
-            tried_costs = self._costs(tried, tried_errors, spreads, precision)
+            tried_costs = self._costs(tried, tried_errors, noises, precision)
             better = tried_costs < costs
             settled = bool((better & (costs - tried_costs <= SETTLED * costs)).all())
             laws = np.where(better[:, None, None], tried, laws)
@@ -294,17 +294,17 @@ class _Regression:
         sums = shares.sum(axis=2, keepdims=True)
         return (largest + np.log(sums))[:, :, 0] - self.logs, shares / sums
 
-    def _costs(self, laws: Floats, errors: Floats, spreads: Floats, precision: Floats) -> Floats:
+    def _costs(self, laws: Floats, errors: Floats, noises: Floats, precision: Floats) -> Floats:
         """Return Huber's loss of the errors less the logarithm of the prior, for each try."""
         away = (laws - self.prior).reshape(len(laws), -1)
-        return np.asarray((_losses(errors, spreads) + (away**2) @ precision) / 2)
+        return np.asarray((_losses(errors, noises) + (away**2) @ precision) / 2)
 
     def _step(
         self,
         laws: Floats,
         errors: Floats,
         shares: Floats,
-        spreads: Floats,
+        noises: Floats,
         precision: Floats,
         damping: Floats,
     ) -> Floats:
@@ -312,8 +312,8 @@ class _Regression:
 
         Numbers whose prior has no precision are not fitted: their step is 0.
         """
-        spread, is_fitted = spreads[:, None], precision > 0
-        weights = huber_weights(errors / spread, HUBER) / spread**2
+        noise, is_fitted = noises[:, None], precision > 0
+        weights = huber_weights(errors / noise, HUBER) / noise**2
         slopes = shares[:, :, :, None] * self.design[:, None, :]
         slopes = slopes.reshape(*errors.shape, -1) * is_fitted
         weighted = np.swapaxes(slopes * weights[:, :, None], 1, 2)
@@ -334,6 +334,6 @@ def _is_fitted(laws: Floats) -> Flags:
     return is_fitted
 
 
-def _losses(errors: Floats, spreads: Floats) -> Floats:
+def _losses(errors: Floats, noises: Floats) -> Floats:
     """Return the sum of Huber's loss for each row."""
-    return np.asarray(huber_loss(errors / spreads[:, None]).sum(axis=1))
+    return np.asarray(huber_loss(errors / noises[:, None]).sum(axis=1))

@@ -28,7 +28,7 @@ from rewritelog.models.fitting.design import (
     excess_growth,
     knots_of,
 )
-from rewritelog.models.fitting.selection import Search, select_terms
+from rewritelog.models.fitting.selection import Stepwise, select_terms
 
 
 def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -53,7 +53,7 @@ def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
         np.hstack([columns, part_columns[rows], branched.reshape(len(rows), -1)]),
         selection.samples,
         selection.loss,
-        Search(
+        Stepwise(
             plain.index(ONE),
             growth=np.concatenate([own, of_parts, np.repeat(own[:most], len(indicators))]),
             plain=len(plain),
