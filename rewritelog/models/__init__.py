@@ -3,7 +3,7 @@
 - `base`: the contract of a model; `registry`: models of this package and of third parties, by name
 - `fitted`: a fitted model with its name, as all jobs use it; it checks what the model returns
 - `fitting`, `exact_matches`: how terms are fitted, and usual times of identical parameters used
-- `auto`, `sampled`, `least_squares`, `counters`: models that fit terms; `engine`: what these share
+- `auto`, `sampled`, `least_squares`, `counters`: models that fit terms; `term_model`: their base
 - `outside` (regressors as `module:Class`), `coefficients` (fits made elsewhere), `constant`: others
 - `fitted_events`: the fits of all events; `fit_report`: their description
 - `expressions`, `formulas`: what users write about kernels, with known forms in `kinds.toml`

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rewritelog.models.base import EventTimings, ModelText, Timings, option
-from rewritelog.models.engine import EngineModel, FitOptions
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.correction import UseCorrection
 from rewritelog.models.fitting.pipeline import FitConfig
 from rewritelog.models.formulas import Formulas, parse_formulas
+from rewritelog.models.term_model import FitOptions, TermModel
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class AutoOptions(FitOptions):
     )
 
 
-class Auto(EngineModel[AutoOptions]):
+class Auto(TermModel[AutoOptions]):
     """Fit each event by the family that cross-validation prefers, or by its formula.
 
     Choose it unless you have a reason not to: it finds powers, products, logarithms, breaks and

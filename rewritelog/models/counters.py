@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rewritelog.models.base import EventTimings, option
-from rewritelog.models.engine import EngineModel, FitOptions
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import parse
 from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.pipeline import FitConfig
+from rewritelog.models.term_model import FitOptions, TermModel
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CountersOptions(FitOptions):
     )
 
 
-class Counters(EngineModel[CountersOptions]):
+class Counters(TermModel[CountersOptions]):
     """Fit a constant and the counters to each event's times, with non-negative coefficients.
 
     Choose it if the timing lines have performance counters (PAPI), which are the columns of this

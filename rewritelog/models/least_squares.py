@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from rewritelog.models.base import EventTimings, option
-from rewritelog.models.engine import EngineModel, FitOptions
 from rewritelog.models.expressions import parse
 from rewritelog.models.fitting.bases.sums import fixed_terms
 from rewritelog.models.fitting.pipeline import FitConfig
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
+from rewritelog.models.term_model import FitOptions, TermModel
 
 POWERS = {"linear": ("p{}",), "quadratic": ("p{}", "p{}^2")}
 """The terms of a parameter in each basis."""
@@ -33,7 +33,7 @@ class LeastSquaresOptions(FitOptions):
     )
 
 
-class LeastSquares(EngineModel[LeastSquaresOptions]):
+class LeastSquares(TermModel[LeastSquaresOptions]):
     """Fit 1, p and p² of each parameter to the times, for each event and parameter count.
 
     Choose it to compare with a textbook fit, or if each event is known to be a polynomial.

@@ -41,7 +41,7 @@ class FitOptions:
 OptionsT = TypeVar("OptionsT", bound=FitOptions)
 
 
-class EngineModel(Model[OptionsT]):
+class TermModel(Model[OptionsT]):
     """A model that fits each event on its own, as its options and `config` say."""
 
     name: ClassVar[str]
