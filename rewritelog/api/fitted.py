@@ -93,7 +93,7 @@ class FittedModel(Fitted):
         >>> (low < fitted.predict("Cell::bonded", [[40], [80]])) & (low < high)
         array([ True,  True])
         """
-        if not self.knows("interval"):
+        if not self.implements("interval"):
             raise ModelError(f"the model {self.name!r} has no intervals")
         return self.bounds(event, self._table(event, X))
 

@@ -223,10 +223,10 @@ class ModelFit(ABC):
         nothing = np.full(len(params), np.nan)
         return nothing, nothing
 
-    def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
+    def residual_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
         """Return a factor for each row's duration, so that durations vary as measured ones do.
 
-        `numbers`, one for each row, are uniform in [0, 1) and select one of the held-out residuals.
+        `uniforms`, numbers in [0, 1) for each row, each select one of the held-out residuals.
         None if the model has no residuals.
         """
         return None

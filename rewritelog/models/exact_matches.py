@@ -10,13 +10,13 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.diagnosis import kept, ratios_of, total_ratio_of
+from rewritelog.models.fitting.diagnosis import ratios_of, thinned, total_ratio_of
 from rewritelog.models.fitting.samples import coarse_step
 from rewritelog.models.form import (
     Form,
     NotNegative,
     ParameterRows,
-    misfit,
+    defect,
     require_ascending,
     require_shape,
 )
@@ -38,8 +38,8 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
     weights: Floats
     """The weight of each set's time, in [0, 1]; the fit has the rest."""
     ratios: Floats
-    """Measured / predicted seconds, ascending, of samples measured again: the fit, blended with the
-    other times of the set, predicts each of them. Empty if these samples are too few."""
+    """Measured / predicted seconds, ascending, of replicates: the fit, blended with the other
+    times of the set, predicts each of them. Empty if these samples are too few."""
     total_ratio: NotNegative = 1.0
     """The factor by which sums are corrected for rare long calls (`total_ratio_of`)."""
 
@@ -49,7 +49,7 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         require_shape(".weights", self.weights, len(self.rows))
         require_ascending(".ratios", self.ratios)
         if not ((self.weights >= 0) & (self.weights <= 1)).all():
-            raise misfit("must be between 0 and 1", ".weights")
+            raise defect("must be between 0 and 1", ".weights")
 
     @cached_property
     def points(self) -> DistinctPoints:
@@ -58,7 +58,7 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
 
     @property
     def mean_error(self) -> float | None:
-        """Mean of |predicted − measured| / measured over the samples measured again."""
+        """Mean of |predicted − measured| / measured over the replicates."""
         positive = self.ratios[self.ratios > 0]
         return float(np.abs(1 / positive - 1).mean()) if len(positive) else None
 
@@ -99,7 +99,7 @@ def exact_matches_of(
     held_out: EventTimings,
     predicted_s: Floats,
     *,
-    knows_others: bool = True,
+    knows_other_points: bool = True,
 ) -> ExactMatches | None:
     """Return the usual measured times with their weights; None if these are 0.
 
@@ -110,26 +110,29 @@ def exact_matches_of(
     samples has about the variance σ²/k, and the fit τ²; the weighted mean of both has the least
     variance if the median has the weight λk / (1 + λk), where λ = τ²/σ². λ is the value with the
     least errors on those samples, and 0 unless another value is clearly better. If it is unknown
-    whether the fit is right for other parameters (not `knows_others`), and enough samples have
-    repeated parameters, all the weight is on the median or, with a coarse clock, on the mean.
+    whether the fit is right for other parameters (not `knows_other_points`), and there are
+    enough replicates, all the weight is on the median or, with a coarse clock, on the mean.
     """
-    if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_AGAIN):
+    if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_REPLICATES):
         return None
     times, variance_ratio = _Times.of(usable), np.inf
-    are_means = mode == "always" or (not knows_others and coarse_step(usable.seconds) > 0)
+    are_means = mode == "always" or (not knows_other_points and coarse_step(usable.seconds) > 0)
     means = mean_times(times.points, usable.seconds) if are_means else None
-    again = _timed_again(times, held_out, predicted_s, means)
-    if mode == "auto" and (knows_others or len(again.measured_s) < tuning.FEWEST_AGAIN):
-        variance_ratio = _variance_ratio(again)
+    replicates = _replicates_of(times, held_out, predicted_s, means)
+    are_few = len(replicates.measured_s) < tuning.FEWEST_REPLICATES
+    if mode == "auto" and (knows_other_points or are_few):
+        variance_ratio = _variance_ratio(replicates)
     if variance_ratio == 0:
         return None
     seconds = times.medians() if means is None else means
     ratios, total_ratio = np.zeros(0), 1.0
-    if len(again.measured_s) >= tuning.FEWEST_AGAIN:
-        blended_s = again.blended(variance_ratio)
-        ratios = kept(ratios_of(again.measured_s, blended_s, again.others + 1))
+    if not are_few:
+        blended_s = replicates.blended(variance_ratio)
+        ratios = thinned(ratios_of(replicates.measured_s, blended_s, replicates.others + 1))
         if means is None:
-            total_ratio = total_ratio_of(again.measured_s, blended_s, np.arange(len(blended_s)))
+            total_ratio = total_ratio_of(
+                replicates.measured_s, blended_s, np.arange(len(blended_s))
+            )
     # in an order that does not depend on that of the samples
     order = np.lexsort((seconds, *times.points.params.T))
     counts = times.points.counts[order]
@@ -190,7 +193,7 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
     return np.asarray(variance_ratio * counts / (1 + variance_ratio * counts))
 
 
-class _TimedAgain(NamedTuple):
+class _Replicates(NamedTuple):
     """The held-out samples whose parameters other samples share."""
 
     measured_s: Floats
@@ -208,28 +211,28 @@ class _TimedAgain(NamedTuple):
         return np.where(weights == 1, self.others_s, blended_s)
 
 
-def _timed_again(
+def _replicates_of(
     times: _Times, held_out: EventTimings, predicted_s: Floats, means: Floats | None
-) -> _TimedAgain:
-    """Return the samples measured again; without `means` of points, others count by medians."""
+) -> _Replicates:
+    """Return the held-out replicates; without `means` of points, others count by medians."""
     index, counts = times.points.find(held_out.params), times.points.counts
-    again = (index >= 0) & (counts[index] > 1) & (held_out.seconds > 0)
-    index, measured_s = index[again], held_out.seconds[again]
+    are_replicated = (index >= 0) & (counts[index] > 1) & (held_out.seconds > 0)
+    index, measured_s = index[are_replicated], held_out.seconds[are_replicated]
     others = counts[index] - 1
     if means is None:
         others_s = times.medians_of_others(index, measured_s)
     else:
         others_s = (means[index] * counts[index] - measured_s) / others
-    return _TimedAgain(measured_s, predicted_s[again], others_s, others)
+    return _Replicates(measured_s, predicted_s[are_replicated], others_s, others)
 
 
-def _variance_ratio(again: _TimedAgain) -> float:
+def _variance_ratio(replicates: _Replicates) -> float:
     """Return λ, the variance of the fit's errors divided by that of a single measurement."""
-    if len(again.measured_s) < tuning.FEWEST_AGAIN:
+    if len(replicates.measured_s) < tuning.FEWEST_REPLICATES:
         return 0.0
-    best, least = 0.0, _limited_errors(again.predicted_s, again.measured_s)
+    best, least = 0.0, _limited_errors(replicates.predicted_s, replicates.measured_s)
     for variance_ratio in tuning.VARIANCE_RATIOS[1:]:
-        errors = _limited_errors(again.blended(variance_ratio), again.measured_s)
+        errors = _limited_errors(replicates.blended(variance_ratio), replicates.measured_s)
         gain = least - errors
         if gain.mean() > gain.std() / np.sqrt(len(gain)):
             best, least = variance_ratio, errors

@@ -147,9 +147,9 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
     by_error, unknown = list[tuple[float, tuple[str, ...]]](), math.inf
     for fit in fits:
         quality, ratios, width = fit.quality, fit.ratios, NO_VALUE
-        if len(ratios) >= ENOUGH and fit.judged.knows_others:  # half the width of the interval
+        if len(ratios) >= ENOUGH and fit.judged.knows_other_points:
             low, high = interval_of(ratios, fit.judged.points)
-            half = float(high - low) / 2
+            half = float(high - low) / 2  # of the width
             width = "> 100 %" if half > 1 else share_text(half, 1)
         lines = f"{fit.samples:,}"
         error, sum_error = quality.held_out_error, quality.held_out_sum_error
@@ -200,7 +200,7 @@ def verdict(fit: EventFit) -> str:
     large_sum = abs(quality.held_out_sum_error or 0.0) > LARGE_SUM_ERROR
     if word and (word != "long calls" or large_sum):
         return word
-    if not fit.judged.knows_others:
+    if not fit.judged.knows_other_points:
         return "good if timed"
     return "fair" if quality.held_out_error > FAIR_ERROR else "good"
 
@@ -259,7 +259,7 @@ def _term_texts(fit: ClassFit) -> list[str]:
     coefficients = fit.coefficients
     if isinstance(fit.function, FittedMixture):
         largest = fit.function.members[0]
-        coefficients = tuple(Coefficient(str(t), value, None) for t, value in _values_of(largest))
+        coefficients = tuple(Coefficient(str(t), value) for t, value in _calibrated_terms(largest))
     texts = []
     for coefficient in [term for term in coefficients if term.value] or coefficients[:1]:
         error, term = coefficient.standard_error, coefficient.term
@@ -300,7 +300,7 @@ def _growth_texts(fit: EventFit) -> list[str]:
     return parts or ["no growth"]
 
 
-def warn(fit: EventFit, event: str = "") -> list[Remark]:
+def weak_points(fit: EventFit, event: str = "") -> list[Remark]:
     """Return the weak points of an event's fit: the cause of each, and a sentence with advice.
 
     `event` is the event's name in the sentences; empty for its full name.
@@ -356,7 +356,7 @@ def _about_parameters(fit: EventFit) -> dict[str, str]:
             f"{'its' if len(constant) == 1 else 'their'} influence is unknown; if the "
             "logs have other values, time those too"
         )
-    if not fit.judged.knows_others:
+    if not fit.judged.knows_other_points:
         texts["few points"] = (
             f"the samples have only {fit.judged.points} sets of parameters, so the error at "
             "others is unknown; if the logs have others, time those too"
@@ -568,10 +568,10 @@ def terms_of(fit: EventFit) -> dict[str, float]:
             f"the function of {fit.event!r} is a mean of formulas, without coefficients of its own"
         )
     names = dict(enumerate(parameter_names(fit.parameters, fit.names), 1))
-    return {term.to_text(names): value for term, value in _values_of(function)}
+    return {term.to_text(names): value for term, value in _calibrated_terms(function)}
 
 
-def _values_of(function: FittedFunction) -> Iterator[tuple[Expression, float]]:
+def _calibrated_terms(function: FittedFunction) -> Iterator[tuple[Expression, float]]:
     """Yield each term with its calibrated coefficient."""
     values = (function.coefficients * function.calibration).tolist()
     return zip(function.terms, values, strict=True)
@@ -580,7 +580,7 @@ def _values_of(function: FittedFunction) -> Iterator[tuple[Expression, float]]:
 def _sum_text(function: FittedFunction, names: dict[int, str], language: Language) -> str:
     """Return Σ coefficient · term, without terms of coefficient 0."""
     texts = []
-    for term, value in _values_of(function):
+    for term, value in _calibrated_terms(function):
         if value:
             factor, number = term.as_factor(names, language), number_in_language(value, language)
             # in LaTeX two numbers with a space between them would look like one

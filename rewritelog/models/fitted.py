@@ -204,7 +204,7 @@ class Fitted:
             return replace(self, param_names=names)
         return replace(self, raw=self.raw.named(names))
 
-    def kept(self) -> Fitted:
+    def as_from_file(self) -> Fitted:
         """Return the model as one from a model file, whose options say what it was made from."""
         source = self.source
         options = {
@@ -217,9 +217,9 @@ class Fitted:
             self.name, self.raw, self.columns, source, options, param_names=self.param_names
         )
 
-    def knows(self, what: Literal["interval", "retransformation", "drawn_factors"]) -> bool:
+    def implements(self, name: Literal["interval", "retransformation", "residual_factors"]) -> bool:
         """Return whether the model implements an optional method."""
-        return getattr(type(self.raw), what) is not getattr(ModelFit, what)
+        return getattr(type(self.raw), name) is not getattr(ModelFit, name)
 
     def prediction(self, event: str, params: Floats) -> Prediction:
         """Return the predictions for the rows with all masks; negative seconds become 0.
@@ -262,17 +262,17 @@ class Fitted:
         low, high = np.where(bounds[1] < 0, np.nan, np.maximum(bounds, 0.0))
         return low, high
 
-    def factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
+    def residual_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:
         """Return the random factors for the rows' durations, or None if the model has none.
 
         Raise `ModelError` as `prediction` does, and if a factor is negative or NaN.
         """
-        return self._factors("drawn_factors", event, params, numbers)
+        return self._factors("residual_factors", event, params, uniforms)
 
     def total_seconds(self, event: str, params: Floats, prediction: Prediction) -> Floats:
         """Return the predicted seconds times the factors that make sums agree with measured sums.
 
-        Raise `ModelError` as `factors` does.
+        Raise `ModelError` as `residual_factors` does.
         """
         factors = self._factors("retransformation", event, params)
         return prediction.seconds if factors is None else prediction.seconds * factors

@@ -13,7 +13,7 @@ from rewritelog.models import fit_report
 from rewritelog.models.base import EventKey, FitByEvent, Prediction, TotalSpread, uncovered_text
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.form import plain
+from rewritelog.models.form import as_json
 from rewritelog.models.formulas import ParamNames
 from rewritelog.text import LABEL_WIDTH, json_number, merged, shorten_all
 
@@ -49,7 +49,7 @@ class FittedEvents(FitByEvent):
         fit = self.fits.get((event, params.shape[1]))
         return super().interval(event, params) if fit is None else fit.interval(params)
 
-    def drawn_factors(self, event: str, params: Floats, numbers: Floats) -> Floats | None:
+    def residual_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:
         """Return a held-out ratio of measured to predicted time for each row, drawn by its number.
 
         None for an event without a fit, or with too few samples to hold any out.
@@ -57,7 +57,7 @@ class FittedEvents(FitByEvent):
         fit = self.fits.get((event, params.shape[1]))
         if fit is None or not any(len(which.ratios) for which in fit.classes):
             return None
-        return fit.drawn_factors(params, numbers)
+        return fit.residual_factors(params, uniforms)
 
     def retransformation(self, event: str, params: Floats) -> Floats | None:
         """Return the ratio of measured to predicted sums for each row; None without a fit."""
@@ -82,7 +82,7 @@ class FittedEvents(FitByEvent):
         single *= float(upper / STUDENT_UPPER[0])  # wider for few points
         common = single / math.sqrt(quality.effective_sample_size)
         common *= math.sqrt(max(tuning.ENOUGH / count, 1.0))
-        common = common if fit.judged.knows_others else 1.0
+        common = common if fit.judged.knows_other_points else 1.0
         matches = fit.exact_matches
         if matches is not None and len(matches.ratios) > 1:
             of_one = float(matches.ratios.std(ddof=1))
@@ -119,13 +119,13 @@ class FittedEvents(FitByEvent):
         nothing = (uncovered_text(*key) for key in self.unfitted)
         names = shorten_all([event for event, _ in self.fits], LABEL_WIDTH)
         by_name = zip(self.fits.values(), names, strict=True)
-        weak_points = (point for fit, name in by_name for point in fit_report.warn(fit, name))
-        return (*nothing, *merged(weak_points))
+        remarks = (each for fit, name in by_name for each in fit_report.weak_points(fit, name))
+        return (*nothing, *merged(remarks))
 
 
 def event_in_report(fit: EventFit) -> dict[str, Any]:
     """Return a fit as the JSON object of a report: all but what only predictions need."""
-    document: dict[str, Any] = plain(fit, json_number, complete=True)
+    document: dict[str, Any] = as_json(fit, json_number, complete=True)
     if fit.left_out is None:
         del document["check"]
     for class_fit in document["classes"]:

@@ -34,13 +34,13 @@ NotNegative: TypeAlias = Annotated[float, Meta(ge=0)]
 Share: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 
 if TYPE_CHECKING:
-    Exact: TypeAlias = float
+    AnyFloat: TypeAlias = float
     PerParameter: TypeAlias = Floats
     ParameterRows: TypeAlias = Floats
     RowsWithSeconds: TypeAlias = Floats
 else:
 
-    class Exact(float):
+    class AnyFloat(float):
         """A number that need not be finite; all others have to be in a model file."""
 
     PerParameter = np.ndarray[Literal["parameters"], np.dtype[np.float64]]
@@ -61,7 +61,7 @@ class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a fit that is an object in JSON."""
 
 
-def misfit(problem: str, path: str = "") -> ValueError:
+def defect(problem: str, path: str = "") -> ValueError:
     """Return the error for values that contradict others; `path` leads to them from their part."""
     return ValueError(problem + (f"{AT}{path}`" if path else ""))
 
@@ -70,22 +70,22 @@ def require_shape(path: str, values: Any, *shape: int) -> None:
     """Raise `ValueError` for an array or tuple of any other shape."""
     if np.shape(values) != shape:
         needed, actual = (" × ".join(map(str, lengths)) for lengths in (shape, np.shape(values)))
-        raise misfit(f"must have {needed} numbers, not {actual}", path)
+        raise defect(f"must have {needed} numbers, not {actual}", path)
 
 
 def require_ascending(path: str, values: Floats) -> None:
     """Raise `ValueError` for anything but one row of numbers in ascending order."""
     require_shape(path, values, len(values))
     if not (np.diff(values) >= 0).all():
-        raise misfit("must be in ascending order", path)
+        raise defect("must be in ascending order", path)
 
 
-def plain(value: Any, number: Callable[[float], object], *, complete: bool = False) -> Any:
+def as_json(value: Any, number: Callable[[float], object], *, complete: bool = False) -> Any:
     """Return a part of a fit as JSON values; `number` converts each float.
 
     Fields that have their default are left out unless it is to be `complete`.
     """
-    again = partial(plain, number=number, complete=complete)
+    again = partial(as_json, number=number, complete=complete)
     if isinstance(value, Form):
         config = value.__struct_config__
         members = {} if config.tag is None else {str(config.tag_field): config.tag}
@@ -123,7 +123,7 @@ def _fields_of(form: type[Form]) -> list[tuple[str, str, Any]]:
 FormT = TypeVar("FormT", bound=Form)
 
 
-def form_of(written: Mapping[str, Any], form: type[FormT], parameters: int) -> FormT:
+def from_json(written: Mapping[str, Any], form: type[FormT], parameters: int) -> FormT:
     """Return the part of a fit that a JSON object of a model file describes.
 
     `parameters` is the event's number of parameters. Raise `ValueError` for an invalid object: the
@@ -137,8 +137,8 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
     try:
         if kind is Expression:
             return parse(msgspec.convert(value, str), parameters=parameters)
-        if kind is Exact:
-            return Exact(msgspec.convert(value, float | Literal["nan", "inf", "-inf"]))
+        if kind is AnyFloat:
+            return AnyFloat(msgspec.convert(value, float | Literal["nan", "inf", "-inf"]))
         (number,) = get_args(get_args(kind)[-1])  # of numpy.ndarray[shape, numpy.dtype[number]]
         nested = isinstance(value, list) and value and isinstance(value[0], list)
         values = msgspec.convert(value, LISTS[number][bool(nested)])

@@ -20,7 +20,7 @@ from rewritelog.models.base import EventKey
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.form import EventName, Form, ParameterCount, Text, form_of, misfit, plain
+from rewritelog.models.form import EventName, Form, ParameterCount, Text, as_json, defect, from_json
 from rewritelog.models.wording import AT, in_words
 from rewritelog.text import exact_number, printable, shorten
 
@@ -78,7 +78,7 @@ def event_in_file(fit: EventFit) -> dict[str, Any]:
 
     Reading fails for a number that has to be finite and is not, or a name that no formula can have.
     """
-    document: dict[str, Any] = plain(fit, exact_number)
+    document: dict[str, Any] = as_json(fit, exact_number)
     event_of(document)
     return document
 
@@ -112,7 +112,7 @@ class _Head(msgspec.Struct):
     version: object = None
 
 
-class _Key(Form, frozen=True, kw_only=True):
+class _UnfittedEvent(Form, frozen=True, kw_only=True):
     """An event without a usable sample."""
 
     event: EventName
@@ -138,7 +138,7 @@ class _Document(Form, frozen=True, kw_only=True):
     columns: Columns
     options: dict[Text, _Scalar]
     notes: list[Text]
-    unfitted: list[_Key]
+    unfitted: list[_UnfittedEvent]
     events: list[dict[str, Any]]
 
 
@@ -178,15 +178,15 @@ def parse_model(text: str, name: str) -> Fitted:
         unfitted=tuple((entry.event, entry.parameters) for entry in document.unfitted),
         notes=tuple(document.notes),
     )
-    return Fitted(name, events, document.columns, document.source).kept()
+    return Fitted(name, events, document.columns, document.source).as_from_file()
 
 
 def event_of(written: Mapping[str, Any]) -> EventFit:
-    """Return the fit of a JSON object; raise `ValueError` as `form_of` does for anything else."""
-    fit = form_of(written, EventFit, msgspec.convert(written, _Parameters).parameters)
+    """Return the fit of a JSON object; raise `ValueError` as `from_json` does for anything else."""
+    fit = from_json(written, EventFit, msgspec.convert(written, _Parameters).parameters)
     exact = fit.exact_matches
     if exact is not None and len(exact.points) < len(exact.rows):
-        raise misfit("has a duplicated row", ".exact_matches.params")
+        raise defect("has a duplicated row", ".exact_matches.params")
     return fit
 
 

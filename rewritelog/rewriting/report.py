@@ -576,7 +576,7 @@ def _about_total(report: RewriteReport) -> Iterator[str]:
     unused = f"{spelled('total', 'typical')} changes nothing"
     if report.options.spread != "none":
         yield f"{unused}: with {spelled('spread', 'residual')}, durations vary around both"
-    elif not report.fitted.knows("retransformation"):
+    elif not report.fitted.implements("retransformation"):
         name = report.fitted.name
         yield f"{unused}: the model {name!r} predicts no sums of its own"
 

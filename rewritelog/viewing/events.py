@@ -109,7 +109,8 @@ class EventView:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return the warnings about the fit, without the event's name."""
-        return () if self.fit is None else tuple(mark.text for mark in fit_report.warn(self.fit))
+        marks = [] if self.fit is None else fit_report.weak_points(self.fit)
+        return tuple(mark.text for mark in marks)
 
     @property
     def outliers(self) -> Flags:

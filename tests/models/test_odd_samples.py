@@ -14,7 +14,7 @@ from models.fitting import coefficients, dropped, fit, only
 
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings
-from rewritelog.models.fit_report import warn
+from rewritelog.models.fit_report import weak_points
 
 
 def test_constant_columns_are_dropped_by_name(event: MakeTimings) -> None:
@@ -192,7 +192,7 @@ def test_the_largest_number_as_a_parameter_ends_no_fit(event: MakeTimings) -> No
 def test_a_fit_below_zero_is_warned_of(event: MakeTimings) -> None:
     samples = event([1.0, 2, 3, 4, 5, 6], seconds=[9.0, 4, 2, 1, 0.02, 0.01])
     (fitted,) = fit(samples).fits.values()
-    assert "choose other terms, or add lines" in warn(fitted)[-1].text
+    assert "choose other terms, or add lines" in weak_points(fitted)[-1].text
 
 
 def test_no_parameters_give_the_mean(event: MakeTimings) -> None:

@@ -138,9 +138,9 @@ class CorrectedFit:
     def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
         """Return a formula, corrected by its residuals at `samples`."""
         params = self.samples.params
-        raw = formula.raw(params)
-        logs = _residuals(self.samples.seconds, formula.bounded(raw))
-        table = with_seconds(params, raw)
+        unbounded_s = formula.unbounded(params)
+        logs = _residuals(self.samples.seconds, formula.bounded(unbounded_s))
+        table = with_seconds(params, unbounded_s)
         processes = [
             process for prior in self.priors for process, _, _ in prior.conditioned(table, logs)
         ]
@@ -238,10 +238,10 @@ def _table_and_residuals(
     """Return the table of all samples (`with_seconds`), and a formula's residuals at these rows."""
     samples = validation.selection.samples
     formula = fit_family(validation.families[family], validation.selection)
-    raw = formula.raw(samples.params)
+    unbounded_s = formula.unbounded(samples.params)
     return (
-        with_seconds(samples.params, raw),
-        _residuals(samples.seconds[rows], formula.bounded(raw[rows])),
+        with_seconds(samples.params, unbounded_s),
+        _residuals(samples.seconds[rows], formula.bounded(unbounded_s[rows])),
     )
 
 

@@ -30,7 +30,7 @@ from rewritelog.models.fitting.regression import (
     unit_columns,
 )
 from rewritelog.models.fitting.samples import Samples
-from rewritelog.models.form import Count, Exact, Form, Text
+from rewritelog.models.form import AnyFloat, Count, Form, Text
 from rewritelog.models.metrics import mean_relative_error, r_squared, sum_error
 from rewritelog.text import count_text
 
@@ -48,8 +48,8 @@ class Coefficient(Form, frozen=True):
     """One term as reports show it, with its coefficient in seconds per unit of the term."""
 
     term: Text
-    value: Exact
-    standard_error: Exact | None = None
+    value: AnyFloat
+    standard_error: AnyFloat | None = None
     """None without degrees of freedom."""
 
 
@@ -87,16 +87,16 @@ class Quality(
     """Σ predicted / Σ measured − 1 over held-out samples, without the event's first call."""
     coverage: float | None = None
     """Share of held-out samples in a 90 % interval that was made without them."""
-    chi2: Exact
+    chi2: AnyFloat
     """Sum of the squared relative residuals or, with uniform weights, of the residuals, in s²."""
     relative: bool
     """Whether `chi2` is the sum for relative residuals."""
     dof: Count
     """Degrees of freedom: number of samples − number of terms, at least 0."""
     rank: Count
-    condition: Exact
+    condition: AnyFloat
     """Condition number of the weighted design matrix, its columns scaled to length 1."""
-    largest_leverage: Exact
+    largest_leverage: AnyFloat
     effective_sample_size: Annotated[float, Meta(gt=0)]
     """Effective sample size for the sum of the times t of the points, (Σ t)² / Σ t² (L. Kish,
     Survey Sampling, 1965): this many points of equal duration determine a sum as precisely."""
@@ -135,8 +135,8 @@ def diagnose(
     rows = columns / scale_s[:, None]
     rows[~np.isfinite(rows).all(axis=1)] = 0.0
     triangle = np.asarray(np.linalg.qr(rows, mode="r"))
-    raw_s = function.raw(samples.params, columns)
-    predicted_s = function.bounded(raw_s)
+    unbounded_s = function.unbounded(samples.params, columns)
+    predicted_s = function.bounded(unbounded_s)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
     leverage = leverages(columns, predicted_s, root, relative=samples.relative)
     measured_s = samples.seconds
@@ -157,7 +157,7 @@ def diagnose(
         effective_sample_size=max(float(units.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0,
         outliers=int((~near).sum()),
         first_call=first_call[0] if first_call else None,
-        negative=int((raw_s < 0).sum()),
+        negative=int((unbounded_s < 0).sum()),
     )
     if held_out_s is None:
         return Diagnosis(quality, root, np.zeros(0), 0, 1.0)
@@ -193,7 +193,7 @@ def on_held_out(
         held_out_sum_error=sum_error(predicted_s[later], measured_s[later]),
         coverage=coverage(measured_s[first] / predicted_s[first]),
     )
-    return quality, kept(ratios_of(measured_s, predicted_s, validated.points.count_of_row))
+    return quality, thinned(ratios_of(measured_s, predicted_s, validated.points.count_of_row))
 
 
 def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
@@ -214,7 +214,7 @@ def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
     return ratios[np.searchsorted(ends, np.linspace(0, ends[-1], len(ends)))]
 
 
-def kept(ratios: Floats) -> Floats:
+def thinned(ratios: Floats) -> Floats:
     """Return ascending ratios; if more than `MOST_RATIOS`, that many of their quantiles."""
     if len(ratios) <= MOST_RATIOS:
         return ratios

@@ -24,15 +24,15 @@ from rewritelog.models.fitting.extrapolation import Growth, distance, is_outside
 from rewritelog.models.fitting.function import AnyFunction
 from rewritelog.models.fitting.regression import columns_of
 from rewritelog.models.form import (
+    AnyFloat,
     Count,
     EventName,
-    Exact,
     Form,
     NotNegative,
     ParameterCount,
     PerParameter,
     Text,
-    misfit,
+    defect,
     require_ascending,
     require_shape,
 )
@@ -71,10 +71,10 @@ class ClassFit(Form, frozen=True, kw_only=True):
         require_shape(".leverage_root", self.leverage_root, rows, terms)
         require_ascending(".ratios", self.ratios)
         if not min(1, len(self.ratios)) <= self.points <= len(self.ratios):
-            raise misfit(f"must be from 1 to the number of `ratios`, {len(self.ratios)}", ".points")
+            raise defect(f"must be from 1 to the number of `ratios`, {len(self.ratios)}", ".points")
 
     @property
-    def knows_others(self) -> bool:
+    def knows_other_points(self) -> bool:
         """Whether held-out samples tell of other points: of 2 or 3 points none can be held out."""
         return not 1 < self.points < tuning.FEWEST_TO_VALIDATE
 
@@ -87,8 +87,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
         for which the function is negative, unless its growth from the edge of the range is not.
         """
         columns = columns_of(self.function.terms, params)
-        raw = self.function.raw(params, columns)
-        seconds, negative = self.function.bounded(raw), raw < 0
+        unbounded = self.function.unbounded(params, columns)
+        seconds, negative = self.function.bounded(unbounded), unbounded < 0
         size = leverages(columns, seconds, self.leverage_root, relative=self.quality.relative)
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
         outside = is_outside(params, lowest, highest)
@@ -102,7 +102,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
         """Return the factor by which intervals are wider at a `distance` beyond the range."""
         if self.growth is None:
             return 1.0
-        rate = tuning.UNKNOWN_RATE if self.growth.error is None else self.growth.error
+        rate = self.growth.widening_rate
+        rate = tuning.UNKNOWN_RATE if rate is None else rate
         return np.asarray(np.exp(np.minimum(rate * far, 50.0)))
 
 
@@ -130,7 +131,7 @@ class EventFit(
     samples: Count
     unusable: Count = 0
     """Number of samples left out because a number in them is not finite."""
-    seconds: Exact = 0.0
+    seconds: AnyFloat = 0.0
     """The measured time of all samples together."""
     clock_step_s: NotNegative = 0.0
     """The step of a clock that is coarse for these samples; 0 if their clock is not."""
@@ -150,16 +151,16 @@ class EventFit(
 
     def __post_init__(self) -> None:
         if self.names and len(self.names) != self.parameters:
-            raise misfit(f"has {len(self.names)} names for {self.parameters} parameters")
+            raise defect(f"has {len(self.names)} names for {self.parameters} parameters")
         try:
             checked_names([(name, Origin()) for name in self.names])
         except FormulaError as error:
-            raise misfit(error.problem, ".names") from None
+            raise defect(error.problem, ".names") from None
         values = [class_fit.value for class_fit in self.classes]
         if values[0] is not None or None in values[1:]:
-            raise misfit("only the first of the `classes` has the `value` null")
+            raise defect("only the first of the `classes` has the `value` null")
         if len({*values}) < len(values):
-            raise misfit("two `classes` have the same `value`")
+            raise defect("two `classes` have the same `value`")
 
     def named(self, names: tuple[str, ...]) -> EventFit:
         """Return the fit with other names of its parameters."""
@@ -226,14 +227,14 @@ class EventFit(
         They are the prediction times quantiles of the ratios measured / predicted of held-out
         samples, with the ranks that guarantee the coverage for any distribution of the errors
         (as in split conformal prediction, Lei et al., JASA 113, 2018). For exact matches timed more
-        than once, the ratios are those of samples measured again. An interval always includes its
+        than once, the ratios are those of replicates. An interval always includes its
         prediction. The bounds are NaN with too few samples or points, and for negative predictions.
         """
         seconds, _, _, negative = self._by_function(params)
         far = distance(params, self.lowest, self.highest)
         low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
-            if len(class_fit.ratios) and class_fit.knows_others:
+            if len(class_fit.ratios) and class_fit.knows_other_points:
                 shortest, longest = interval_of(class_fit.ratios, class_fit.points)
                 wider = class_fit.widening(far[rows])
                 low[rows] = seconds[rows] * shortest / wider
@@ -242,9 +243,9 @@ class EventFit(
         predicted, _ = self._with_exact_matches(params, seconds)
         matches = self.exact_matches
         if matches is not None and len(matches.ratios):
-            again = matches.is_in(params, matches.are_exact & (matches.counts > 1))
+            replicated = matches.is_in(params, matches.are_exact & (matches.counts > 1))
             ends = interval_of(matches.ratios, len(matches.ratios))
-            low[again], high[again] = predicted[again] * ends[:, None]
+            low[replicated], high[replicated] = predicted[replicated] * ends[:, None]
         return np.minimum(low, predicted), np.maximum(high, predicted)
 
     def retransformation(self, params: Floats) -> Floats:
@@ -256,8 +257,8 @@ class EventFit(
             factors[matches.is_in(params, matches.are_exact)] = matches.total_ratio
         return factors
 
-    def drawn_factors(self, params: Floats, numbers: Floats) -> Floats:
-        """Return a held-out ratio for each row, drawn by its random number in [0, 1).
+    def residual_factors(self, params: Floats, uniforms: Floats) -> Floats:
+        """Return a held-out ratio for each row, drawn by its uniform random number in [0, 1).
 
         Ratios to negative predictions are left out.
         """
@@ -268,7 +269,7 @@ class EventFit(
         for ratios, rows in drawn_from:
             known = ratios[ratios >= 0]
             if len(known):
-                index = (numbers[rows] * len(known)).astype(np.int64)
+                index = (uniforms[rows] * len(known)).astype(np.int64)
                 factors[rows] = known[np.minimum(index, len(known) - 1)]
         return factors
 

@@ -38,7 +38,7 @@ LEAST_ERROR = 1e-6
 """Smaller errors count as this."""
 
 
-class Growth(Form, frozen=True):
+class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
     """How a fit is extrapolated beyond the range of the samples."""
 
     function: Formula | None = None
@@ -48,7 +48,7 @@ class Growth(Form, frozen=True):
     that a row is extrapolated from. So the farther away the row is, the more the value at the edge
     is that of this function, without a correction.
     """
-    error: float | None = None
+    widening_rate: float | None = None
     """How fast intervals widen with the `distance`, from the trial (`widening_rate`); None without
     one."""
     most_s: float | None = None
@@ -160,28 +160,28 @@ def _sizes_of(edge: Floats, lowest: Floats, highest: Floats) -> Floats:
 
 
 def growth_of(
-    own: Mapping[str, float], validation: CrossValidation, held_out_s: Floats | None
+    selected: Mapping[str, float], validation: CrossValidation, held_out_s: Floats | None
 ) -> Growth:
     """Return how to extrapolate, from trials on the samples with large parameters.
 
-    `own` are the weights of the families that were selected for predictions within the range, and
-    `held_out_s` the seconds that they predict, corrected or not, for held-out samples; None with
-    too few samples for a cross-validation, which are too few for a trial too.
+    `selected` are the weights of the families that predict within the range, and `held_out_s` the
+    seconds that they predict, corrected or not, for held-out samples; None with too few samples for
+    a cross-validation, which are too few for a trial too.
     """
     samples = validation.selection.samples
     most_s = float(samples.seconds.max()) if (samples.seconds > 0).any() else None
-    weights, error = own, None
+    weights, rate = selected, None
     splits = list(_trial_splits(validation.selection))
     if splits and held_out_s is not None:
         report_progress("extrapolation")
         logs, distances = _logs_in_trials(splits, validation)
-        weights = _weights(own, validation, logs)
+        weights = _growth_weights(selected, validation, logs)
         residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
         points = samples.points
         ratios = ratios_of(samples.seconds, held_out_s, points.count_of_row)
-        error = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
-    function = None if weights == own else validation.solve(weights)
-    return Growth(function, error, most_s)
+        rate = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
+    function = None if weights == selected else validation.solve(weights)
+    return Growth(function, rate, most_s)
 
 
 def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:
@@ -234,8 +234,8 @@ def _trial_error(logs: Floats) -> float:
     return float((roots.sum() / len(roots)) ** 2)
 
 
-def _weights(
-    own: Mapping[str, float], validation: CrossValidation, logs: Mapping[str, Floats]
+def _growth_weights(
+    selected: Mapping[str, float], validation: CrossValidation, logs: Mapping[str, Floats]
 ) -> Mapping[str, float]:
     """Return the weights of families for the growth beyond the range.
 
@@ -249,11 +249,11 @@ def _weights(
         held_out = max(predictions.mean_error, LEAST_ERROR)
         in_trial = max(_trial_error(logs[name]), LEAST_ERROR)
         by_errors[name] = -tuning.POWER_OF_ERRORS * math.log(in_trial * held_out)
-        by_errors[name] += math.log1p((tuning.PRIOR_WEIGHT_OF_OWN - 1) * own.get(name, 0.0))
+        by_errors[name] += math.log1p((tuning.PRIOR_OF_SELECTED - 1) * selected.get(name, 0.0))
     log_weights: dict[str, list[float]] = {}
     first: dict[frozenset[Expression], str] = {}
     least = -math.inf
-    for name in sorted(by_errors, key=lambda name: (-by_errors[name], name not in own)):
+    for name in sorted(by_errors, key=lambda name: (-by_errors[name], name not in selected)):
         if by_errors[name] < least:
             break
         fitted = fit_family(validation.families[name], selection)

@@ -17,7 +17,7 @@ from rewritelog.models.form import Form, Share, require_shape
 class Function(Form, frozen=True, tag_field="kind"):
     """Seconds as a function of an event's parameters."""
 
-    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
+    def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds, possibly negative; NaN where they are not finite.
 
         Bit for bit they do not depend on the other rows. `columns` are the values of the terms,
@@ -25,13 +25,13 @@ class Function(Form, frozen=True, tag_field="kind"):
         """
         raise NotImplementedError
 
-    def bounded(self, raw: Floats) -> Floats:
-        """Return the seconds that `raw` returned, at least 0 unless they may be negative."""
-        return np.maximum(raw, 0.0)
+    def bounded(self, unbounded_s: Floats) -> Floats:
+        """Return the seconds that `unbounded` returned, at least 0 unless they may be negative."""
+        return np.maximum(unbounded_s, 0.0)
 
     def predict(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds, at least 0 unless they may be negative; see `raw`."""
-        return self.bounded(self.raw(params, columns))
+        """Return each row's seconds, at least 0 unless they may be negative; see `unbounded`."""
+        return self.bounded(self.unbounded(params, columns))
 
 
 class FittedFunction(Function, frozen=True, tag="sum"):
@@ -47,7 +47,7 @@ class FittedFunction(Function, frozen=True, tag="sum"):
     def __post_init__(self) -> None:
         require_shape(".coefficients", self.coefficients, len(self.terms))
 
-    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
+    def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds, possibly negative."""
         seconds = np.zeros(len(params))
         with np.errstate(all="ignore"):
@@ -60,9 +60,9 @@ class FittedFunction(Function, frozen=True, tag="sum"):
         seconds[~np.isfinite(seconds)] = np.nan
         return seconds
 
-    def bounded(self, raw: Floats) -> Floats:
-        """Return the seconds that `raw` returned, at least 0 unless they may be negative."""
-        return raw if self.may_be_negative else np.maximum(raw, 0.0)
+    def bounded(self, unbounded_s: Floats) -> Floats:
+        """Return the seconds that `unbounded` returned, at least 0 unless they may be negative."""
+        return unbounded_s if self.may_be_negative else np.maximum(unbounded_s, 0.0)
 
 
 class CorrectedFunction(Function, frozen=True, tag="corrected"):
@@ -79,9 +79,9 @@ class CorrectedFunction(Function, frozen=True, tag="corrected"):
         """The terms of the formula."""
         return self.formula.terms
 
-    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:
+    def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds, possibly negative."""
-        seconds = self.formula.raw(params, columns)
+        seconds = self.formula.unbounded(params, columns)
         return seconds * self.correction.factors(with_seconds(params, seconds))
 
 
@@ -110,7 +110,7 @@ class FittedMixture(Function, frozen=True, tag="mixture"):
         """The terms of the member with the largest weight."""
         return self.members[0].terms
 
-    def raw(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - none has them
+    def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - none has them
         """Return each row's seconds, between those of the members, which are not negative."""
         seconds = [member.predict(params) for member in self.members]
         means: Floats = np.nan_to_num(geometric_mean(seconds, self.weights), nan=0.0)

@@ -69,11 +69,11 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         for value, rows in large
     ]
     whole = whole._replace(fit=structs.replace(whole.fit, dropped=(*whole.fit.dropped, *small)))
-    tried = classes or [whole]
+    validated = classes or [whole]
     held_out = EventTimings(
         timings.event,
-        np.concatenate([fitted.tried.params for fitted in tried]),
-        np.concatenate([fitted.tried.seconds for fitted in tried]),
+        np.concatenate([each.held_out.params for each in validated]),
+        np.concatenate([each.held_out.seconds for each in validated]),
     )
     return EventFit(
         event=timings.event,
@@ -85,32 +85,32 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         clock_step_s=coarse_step(usable.seconds) if is_measured(timings.event) else 0.0,
         lowest=lowest,
         highest=highest,
-        classes=(whole.fit, *(fitted.fit for fitted in classes)),
+        classes=(whole.fit, *(each.fit for each in classes)),
         category=config.category,
         family_errors=whole.family_errors,
         exact_matches=exact_matches_of(
             usable,
             config.exact_match,
             held_out,
-            np.concatenate([fitted.predicted_s for fitted in tried]),
-            knows_others=any(fitted.fit.knows_others for fitted in tried),
+            np.concatenate([each.held_out_s for each in validated]),
+            knows_other_points=any(each.fit.knows_other_points for each in validated),
         ),
     )
 
 
-class _Fitted(NamedTuple):
+class _ValidatedFit(NamedTuple):
     """The fit of one class, and what is known from its cross-validation."""
 
     fit: ClassFit
     family_errors: dict[str, float]
-    tried: Samples
-    predicted_s: Floats
+    held_out: Samples
+    held_out_s: Floats
     """The samples held out, none if there are too few, and what fits without them predict."""
 
 
 def _fit_class(
     usable: EventTimings, first: Flags, config: FitConfig, value: float | None, params: Floats
-) -> _Fitted:
+) -> _ValidatedFit:
     """Fit the samples of one class, or all: clean, validate, select, solve, diagnose.
 
     `params` are those of all samples of the event; `first` is true for its first call.
@@ -155,15 +155,15 @@ def _fit_class(
         formula_error=formula_error,
         growth=growth,
         coefficients=coefficients,
-        dropped=_ignored(selection.parameters)
+        dropped=_dropped_parameters(selection.parameters)
         if family.user_terms is None
         else dropped_terms(family.user_terms, formula.terms, selection, params),
         **diagnosis._asdict(),
     )
     errors = {name: family.mean_error for name, family in validation.predictions.items()}
     if final_s is None:
-        return _Fitted(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
-    return _Fitted(fit, errors, selection.samples, final_s)
+        return _ValidatedFit(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
+    return _ValidatedFit(fit, errors, selection.samples, final_s)
 
 
 def _loss(usable: EventTimings, config: FitConfig) -> Loss:
@@ -222,7 +222,7 @@ def _coefficients(function: Formula, diagnosis: Diagnosis) -> tuple[Coefficient,
     return tuple(map(Coefficient, names, values, errors.tolist()))
 
 
-def _ignored(parameters: Parameters) -> tuple[Dropped, ...]:
+def _dropped_parameters(parameters: Parameters) -> tuple[Dropped, ...]:
     """Return the parameters that no candidate term uses."""
     return tuple(
         Dropped(

@@ -20,7 +20,7 @@ from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import robust_deviations
 from rewritelog.models.fitting.samples import random_rows
-from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, misfit, require_shape
+from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, defect, require_shape
 from rewritelog.running.locks import cached_property
 
 FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
@@ -169,7 +169,7 @@ class Inputs(Form, frozen=True):
     def __post_init__(self) -> None:
         divided = [kind != "least" for kind in self.kinds]
         if len(self.units) == len(divided) and not (self.units[divided] > 0).all():
-            raise misfit("must be above 0", ".units")
+            raise defect("must be above 0", ".units")
 
     @classmethod
     def of(cls, params: Floats) -> Inputs:
@@ -257,7 +257,7 @@ class Process(Form, frozen=True, rename={"covariance": "kernel"}):
                 if isinstance(values, np.ndarray):
                     require_shape(f"{place}.{key}", values, len(self.inputs.kinds))
                 if key in POSITIVE and not (values > 0).all():
-                    raise misfit("must be above 0", f"{place}.{key}")
+                    raise defect("must be above 0", f"{place}.{key}")
 
 
 class Correction(Form, frozen=True, dict=True):
@@ -278,7 +278,7 @@ class Correction(Form, frozen=True, dict=True):
     def __post_init__(self) -> None:
         rows, columns = self.params.shape
         if rows > MOST_POINTS:
-            raise misfit(f"has {rows} rows; at most {MOST_POINTS}", ".params")
+            raise defect(f"has {rows} rows; at most {MOST_POINTS}", ".params")
         for index, process in enumerate(self.processes):
             place = f".processes[{index}]"
             require_shape(f"{place}.weights", process.weights, rows)
@@ -286,7 +286,7 @@ class Correction(Form, frozen=True, dict=True):
             beyond = numbers[(numbers < 1) | (numbers > columns)]
             if len(beyond):
                 problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
-                raise misfit(problem, f"{place}.inputs.parameters")
+                raise defect(problem, f"{place}.inputs.parameters")
 
     @cached_property
     def points(self) -> list[Floats]:

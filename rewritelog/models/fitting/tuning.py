@@ -158,7 +158,7 @@ FEWEST_FOR_TRIAL, LARGE_FROM, MOST_TRIALS, LEAST_CORRELATION = 12, 0.75, 2, 0.3
 
 # A family's share falls with this power of the product of its errors in trial and cross-validation.
 POWER_OF_ERRORS = 9.0
-PRIOR_WEIGHT_OF_OWN = 3.0  # that of the family that was selected within the range
+PRIOR_OF_SELECTED = 3.0  # that of the family that was selected within the range
 LEAST_PART = 0.05  # families with less than this share of the largest weight have none
 LARGEST_LOG_ERROR = 5.0  # larger errors, as differences of logarithms, count as this
 WITHIN = 0.8  # the power at the edge is measured from this share of the largest value to it
@@ -183,5 +183,5 @@ LEAST_RATE, MOST_RATE, NEAREST, UNKNOWN_RATE = 0.1, 1e6, 0.1, 1.0
 # ---- Measured times beside the fit
 
 DETERMINED = 0.5  # from this weight of the measured time on a prediction counts as an exact match
-FEWEST_AGAIN = 8  # with fewer repeated samples their variance is unknown
+FEWEST_REPLICATES = 8  # with fewer repeated samples their variance is unknown
 VARIANCE_RATIOS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, np.inf)  # λ, as it may be

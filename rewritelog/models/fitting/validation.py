@@ -158,20 +158,20 @@ class CrossValidation:
             terms = frozenset(selection.chosen(families[name].choose_terms))
             name_of_all = first.setdefault(terms, name)
             together[name_of_all] = together.get(name_of_all, 0.0) + weight
-        names = _falling(together)
+        names = _descending(together)
         functions = [fit_family(families[name], selection, samples) for name in names]
         return mixture_of(functions, [together[name] for name in names])
 
 
-def _falling(weights: Mapping[str, float]) -> list[str]:
-    """Return the names by falling weight."""
+def _descending(weights: Mapping[str, float]) -> list[str]:
+    """Return the names by descending weight."""
     return sorted(weights, key=lambda name: -weights[name])
 
 
 def shares_of(weights: Mapping[str, float], least: float = 0.0) -> dict[str, float]:
     """Return the weights of at least this size, divided by their sum, the largest first."""
     total = sum(weight for weight in weights.values() if weight >= least)
-    return {name: weights[name] / total for name in _falling(weights) if weights[name] >= least}
+    return {name: weights[name] / total for name in _descending(weights) if weights[name] >= least}
 
 
 def fit_family(
