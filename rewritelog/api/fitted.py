@@ -18,7 +18,7 @@ from rewritelog.models.base import EventKey, FitByEvent, entry_of, require_name,
 from rewritelog.models.fit_report import fits_table, formula_text, terms_of
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.model_file import model_text
+from rewritelog.models.model_file import model_file_text
 from rewritelog.options import PathLike
 from rewritelog.output.files import check_outputs
 from rewritelog.paths import to_input, to_output
@@ -214,7 +214,7 @@ class FittedModel(Fitted):
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the model file; raise `ModelError` if there can be none."""
-        content: dict[str, Any] = json.loads(model_text(self))
+        content: dict[str, Any] = json.loads(model_file_text(self))
         return content
 
     def save(self, path: PathLike) -> None:

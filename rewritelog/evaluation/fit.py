@@ -13,7 +13,7 @@ from rewritelog.models.base import Model
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.formulas import ParamNames
-from rewritelog.models.model_file import model_text, size_problem
+from rewritelog.models.model_file import model_file_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
 from rewritelog.text import (
@@ -133,7 +133,7 @@ def fit(request: FitCommand) -> FitReport:
 
 def write_model(out: Path, fitted: Fitted, *, through_links: bool = True) -> None:
     """Write a model file; raise `OutputError` if it is too large to be read back, or on failure."""
-    text = model_text(fitted)
+    text = model_file_text(fitted)
     problem = size_problem(text)
     if len(text) > MAX_MODEL_BYTES:
         problem = f"has {bytes_text(len(text))}; at most {bytes_text(MAX_MODEL_BYTES)}"

@@ -37,7 +37,7 @@ LINE_WIDTH = 100
 """Innermost lists and objects are written in one line if it has at most this many characters."""
 
 
-def model_text(fitted: Fitted) -> str:
+def model_file_text(fitted: Fitted) -> str:
     """Return the text of a model file; raise `ModelError` naming the model if there can be none.
 
     Floats are written so that they read back exactly.

@@ -32,7 +32,7 @@ from rewritelog.inspection.info import survey
 from rewritelog.models.base import EventTimings, ModelText, digest_of
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.model_file import (
-    model_text,
+    model_file_text,
     parse_model,
 )
 from rewritelog.models.registry import load_model
@@ -344,7 +344,7 @@ def _model_files() -> list[bytes]:
     waves = 1e-7 * wide[:, 0] * np.exp(np.sin(1.5 * logs[:, 0]) * np.cos(1.2 * logs[:, 1]))
     corrected = load_model("auto", {"exact_match": "never"}).fit([EventTimings("k", wide, waves)])
     fits.append(corrected)
-    return [model_text(Fitted("m", fit, source=source)).encode() for fit in fits]
+    return [model_file_text(Fitted("m", fit, source=source)).encode() for fit in fits]
 
 
 def _text_check(path: Path, use: Callable[[ModelText], None]) -> Check:

@@ -21,7 +21,7 @@ from rewritelog.models.fitting.correction import CorrectedFit, Prior, _with_geom
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.fitting.process import MOST_POINTS, Correction, CovarianceFunction
 from rewritelog.models.fitting.validation import HeldOutPredictions
-from rewritelog.models.model_file import model_text, parse_model
+from rewritelog.models.model_file import model_file_text, parse_model
 
 COUNT = 300
 
@@ -382,7 +382,7 @@ def test_of_many_lines_some_are_interpolated_between() -> None:
 def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
     timings = (waves(),)
     source = Source("1", ("t.txt",), COUNT, None, digest_of(timings))
-    text = model_text(Fitted("auto", corrected, source=source))
+    text = model_file_text(Fitted("auto", corrected, source=source))
     assert len(text) < 100_000
     back = parse_model(text, "m.json").raw
     rows = np.vstack((random_params(100, 12), 1e3 * random_params(10, 13)))
@@ -411,7 +411,7 @@ def test_a_damaged_correction_is_refused(
     corrected: Any, path: tuple[Any, ...], value: Any, message: str
 ) -> None:
     source = Source("1", ("t.txt",), COUNT, None, digest_of((waves(),)))
-    document = json.loads(model_text(Fitted("auto", corrected, source=source)))
+    document = json.loads(model_file_text(Fitted("auto", corrected, source=source)))
     part = document["events"][0]["classes"][0]["function"]["correction"]
     for step in path[:-1]:
         part = part[step]

@@ -12,7 +12,7 @@ from models.laws import relative_errors
 from rewritelog.models.base import EventTimings
 from rewritelog.models.counters import Counters, CountersOptions
 from rewritelog.models.fitted import Fitted, Source
-from rewritelog.models.model_file import model_text, parse_model
+from rewritelog.models.model_file import model_file_text, parse_model
 
 
 def by_counters(*timings: EventTimings, **options: Any) -> Any:
@@ -81,5 +81,5 @@ def test_a_fit_to_the_least_numbers_has_a_model_file(event: MakeTimings) -> None
     counters = np.random.default_rng(4).uniform(0, 1e-320, (50, 2))
     fitted = by_counters(event(*counters.T, seconds=np.linspace(1, 2, 50)))
     source = Source("1", ("t",), 50, None, "0" * 64)
-    text = model_text(Fitted("counters", fitted, "counters", source))
-    assert model_text(parse_model(text, "m.json")) == text
+    text = model_file_text(Fitted("counters", fitted, "counters", source))
+    assert model_file_text(parse_model(text, "m.json")) == text

@@ -23,7 +23,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.form import _decoded
-from rewritelog.models.model_file import model_text, parse_model, writable
+from rewritelog.models.model_file import model_file_text, parse_model, writable
 from rewritelog.models.registry import load_model
 
 DOCS = Path(__file__).parents[2] / "docs" / "model-files.md"
@@ -91,10 +91,10 @@ def events_of(file: Fitted) -> FittedEvents:
 
 def again(file: Fitted) -> Fitted:
     """Return what is read back from the file, which is strict JSON and writes as it was."""
-    text = model_text(file)
+    text = model_file_text(file)
     json.loads(text, parse_constant=pytest.fail)
     back = parse_model(text, "m.json")
-    assert model_text(back) == text
+    assert model_file_text(back) == text
     return back
 
 
@@ -222,7 +222,7 @@ def test_outside_regressors_are_refused_by_name(
     monkeypatch.syspath_prepend(Path(__file__).parent)
     fitted = load_model("regressors:Plane", {}).fit([event([1.0, 2], seconds=[1.0, 2.0])])
     with pytest.raises(ModelError, match=r"'regressors:Plane' cannot be written .* no code"):
-        model_text(Fitted("regressors:Plane", fitted))
+        model_file_text(Fitted("regressors:Plane", fitted))
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def text(event: MakeTimings) -> str:
     formula = ModelText("f.toml", FALLING)
     fitted = Auto(AutoOptions(exact_match="always"), formula).fit([falling, plain])
     source = Source("1", ("t",), 36, None, "0" * 64)
-    return model_text(Fitted("auto", fitted, source=source))
+    return model_file_text(Fitted("auto", fitted, source=source))
 
 
 @pytest.fixture
@@ -373,9 +373,9 @@ def test_a_fit_that_could_not_be_read_back_is_not_written(document: dict[str, An
     fits = {key: structs.replace(fit, classes=(of_all,))}
     broken = replace(file, raw=replace(events_of(file), fits=fits))
     with pytest.raises(ModelError, match=r"cannot be written: .*function\.calibration"):
-        model_text(broken)
+        model_file_text(broken)
     with pytest.raises(ModelError, match="cannot be written"):
-        model_text(replace(file, raw=replace(events_of(file), notes=("\udc80",))))
+        model_file_text(replace(file, raw=replace(events_of(file), notes=("\udc80",))))
 
 
 def test_rows_of_exact_matches_may_stand_in_any_order(document: dict[str, Any]) -> None:
@@ -439,7 +439,7 @@ def use(file: Fitted) -> None:
     file.raw.summary()
     file.raw.warnings()
     json.dumps(file.raw.describe(), allow_nan=False)
-    model_text(file)
+    model_file_text(file)
     for event, count in file.fits:
         rows = np.vstack([np.full((2, count), value) for value in (0.0, 1.0, 100.0, 1e6, -3.0)])
         try:

@@ -94,11 +94,6 @@ class Prior:
             if are_kept.any() and not are_kept.all():
                 yield self.part(are_kept)
 
-    def limited(self, params: Floats, logs: Floats) -> Floats:
-        """Return the residuals, limited where they are unlike what the others say of them."""
-        ((_, _, limited),) = self.conditioned(params, logs)
-        return limited
-
     def refined(self, params: Floats, limited: Floats) -> Prior:
         """Return the prior learnt from all of these samples, without idle parts and inputs."""
         points, start = self.inputs.columns(params), self.covariance
@@ -195,7 +190,7 @@ def _refined(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> Cor
     family, (prior,) = best.family, best.priors
     samples = validation.selection.samples
     table, logs = _table_and_residuals(family, rows, validation)
-    limited = prior.limited(table[rows], logs)
+    ((_, _, limited),) = prior.conditioned(table[rows], logs)
 
     def corrected(start: Prior) -> CorrectedFit:
         return _corrected(family, table, start.refined(table[rows], limited), rows, validation)

@@ -105,7 +105,7 @@ class _ValidatedFit(NamedTuple):
     family_errors: dict[str, float]
     held_out: Samples
     held_out_s: Floats
-    """The samples held out, none if there are too few, and what fits without them predict."""
+    """The samples held out, and what fits without them predict: NaN if they are too few."""
 
 
 def _fit_class(
@@ -161,9 +161,8 @@ def _fit_class(
         **diagnosis._asdict(),
     )
     errors = {name: family.mean_error for name, family in validation.predictions.items()}
-    if final_s is None:
-        return _ValidatedFit(fit, errors, selection.samples.part(slice(0)), np.zeros(0))
-    return _ValidatedFit(fit, errors, selection.samples, final_s)
+    held_out_s = np.full(len(selection.samples), np.nan) if final_s is None else final_s
+    return _ValidatedFit(fit, errors, selection.samples, held_out_s)
 
 
 def _loss(usable: EventTimings, config: FitConfig) -> Loss:

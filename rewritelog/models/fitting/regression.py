@@ -103,12 +103,12 @@ def least_squares(
     target: Floats,
     *,
     non_negative: bool = False,
-    collinear: float | None = COLLINEAR,
+    collinear: float = COLLINEAR,
 ) -> Floats:
     """Return the coefficients with which the columns' sum is nearest to the target.
 
     With `non_negative` none is negative (NNLS, Lawson and Hanson 1974), and the columns should have
-    length 1. `collinear` is a share as `COLLINEAR` is, None the rounding error of float64.
+    length 1. `collinear` is a share as `COLLINEAR` is.
     """
     coefficients = np.asarray(np.linalg.lstsq(columns, target, rcond=collinear)[0])
     if not non_negative or (coefficients >= 0).all():

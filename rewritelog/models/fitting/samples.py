@@ -130,8 +130,8 @@ class Samples:
             for number, ranks_of_parameter in ranks.items()
         }
 
-    def part(self, rows: Flags | Ints | slice) -> Samples:
-        """Return the samples that a mask, indices or a slice select, in their order."""
+    def part(self, rows: Flags | Ints) -> Samples:
+        """Return the samples that a mask or indices select, in their order."""
         return replace(
             self,
             params=self.params[rows],
