@@ -223,7 +223,7 @@ class ModelFit(ABC):
         nothing = np.full(len(params), np.nan)
         return nothing, nothing
 
-    def residual_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
+    def drawn_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:  # noqa: ARG002 - for those that know
         """Return a factor for each row's duration, so that durations vary as measured ones do.
 
         `uniforms`, numbers in [0, 1) for each row, each select one of the held-out residuals.

@@ -217,7 +217,7 @@ class Fitted:
             self.name, self.raw, self.columns, source, options, param_names=self.param_names
         )
 
-    def implements(self, name: Literal["interval", "retransformation", "residual_factors"]) -> bool:
+    def implements(self, name: Literal["interval", "retransformation", "drawn_factors"]) -> bool:
         """Return whether the model implements an optional method."""
         return getattr(type(self.raw), name) is not getattr(ModelFit, name)
 
@@ -262,17 +262,17 @@ class Fitted:
         low, high = np.where(bounds[1] < 0, np.nan, np.maximum(bounds, 0.0))
         return low, high
 
-    def residual_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:
+    def drawn_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:
         """Return the random factors for the rows' durations, or None if the model has none.
 
         Raise `ModelError` as `prediction` does, and if a factor is negative or NaN.
         """
-        return self._factors("residual_factors", event, params, uniforms)
+        return self._factors("drawn_factors", event, params, uniforms)
 
     def total_seconds(self, event: str, params: Floats, prediction: Prediction) -> Floats:
         """Return the predicted seconds times the factors that make sums agree with measured sums.
 
-        Raise `ModelError` as `residual_factors` does.
+        Raise `ModelError` as `drawn_factors` does.
         """
         factors = self._factors("retransformation", event, params)
         return prediction.seconds if factors is None else prediction.seconds * factors

@@ -49,7 +49,7 @@ class FittedEvents(FitByEvent):
         fit = self.fits.get((event, params.shape[1]))
         return super().interval(event, params) if fit is None else fit.interval(params)
 
-    def residual_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:
+    def drawn_factors(self, event: str, params: Floats, uniforms: Floats) -> Floats | None:
         """Return a held-out ratio of measured to predicted time for each row, drawn by its number.
 
         None for an event without a fit, or with too few samples to hold any out.
@@ -57,7 +57,7 @@ class FittedEvents(FitByEvent):
         fit = self.fits.get((event, params.shape[1]))
         if fit is None or not any(len(which.ratios) for which in fit.classes):
             return None
-        return fit.residual_factors(params, uniforms)
+        return fit.drawn_factors(params, uniforms)
 
     def retransformation(self, event: str, params: Floats) -> Floats | None:
         """Return the ratio of measured to predicted sums for each row; None without a fit."""

@@ -110,7 +110,7 @@ class Predictor:
         for rows in rows_by_key(predicted.key, ~np.isnan(predicted.seconds)):
             event, count = predicted.keys[predicted.key[rows[0]]]
             table = predicted.params.params_of(rows, count)
-            factors = self.fitted.residual_factors(event, table, numbers[rows])
+            factors = self.fitted.drawn_factors(event, table, numbers[rows])
             predicted.flags["not_spread"][rows] = factors is None
             if factors is not None:
                 with np.errstate(over="ignore"):  # the rewrite says which are too large
@@ -245,7 +245,7 @@ def fitted_predictor(options: DurationOptions) -> tuple[Predictor, Timings | Non
         return Predictor(fitted), timings
     if options.spread == "none":
         return Predictor(fitted, measured_totals=options.total == "measured"), timings
-    if not fitted.implements("residual_factors"):
+    if not fitted.implements("drawn_factors"):
         raise UsageError(
             f"the model {fitted.name!r} has no residuals, so {spelled('spread', 'residual')} "
             "cannot draw from them: choose a model that is fitted to timing lines, such as auto"

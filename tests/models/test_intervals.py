@@ -77,15 +77,15 @@ def test_too_few_samples_and_unknown_events_have_no_interval(event: MakeTimings)
         assert np.isnan([low, high]).all()
 
 
-def test_residual_factors_are_the_held_out_errors_at_their_numbers() -> None:
+def test_drawn_factors_are_the_held_out_errors_at_their_numbers() -> None:
     timings = LAWS["linear"].timings(400, seed=5, noise=0.1)
     fitted = auto(timings)
     rows = np.full((10_000, 1), 50.0)
     numbers = np.random.default_rng(6).uniform(0, 1, 10_000)
-    factors = fitted.residual_factors("kernel", rows, numbers)
+    factors = fitted.drawn_factors("kernel", rows, numbers)
     assert np.log(factors).std() == pytest.approx(0.1, rel=0.15)
     assert factors.mean() == pytest.approx(1, abs=0.02)
-    rising = fitted.residual_factors("kernel", rows[:100], np.arange(100) / 100)
+    rising = fitted.drawn_factors("kernel", rows[:100], np.arange(100) / 100)
     assert (np.diff(rising) >= 0).all()
 
 
@@ -93,10 +93,8 @@ def test_a_row_draws_the_same_factor_in_any_company() -> None:
     fitted = auto(LAWS["linear"].timings(100, seed=7, noise=0.1))
     rows = np.linspace(1, 900, 50)[:, None]
     numbers = np.random.default_rng(8).uniform(0, 1, 50)
-    together = fitted.residual_factors("kernel", rows, numbers)
-    alone = [
-        fitted.residual_factors("kernel", rows[i : i + 1], numbers[i : i + 1]) for i in range(50)
-    ]
+    together = fitted.drawn_factors("kernel", rows, numbers)
+    alone = [fitted.drawn_factors("kernel", rows[i : i + 1], numbers[i : i + 1]) for i in range(50)]
     assert together.tobytes() == np.concatenate(alone).tobytes()
 
 
@@ -212,7 +210,7 @@ def test_no_drawn_factor_is_negative_where_held_out_predictions_are(event: MakeT
     times = 1e-6 * np.maximum(p - 30, 0.5) ** 2
     fitted = LeastSquares(LeastSquaresOptions(basis="linear")).fit([event(p, seconds=times)])
     assert fitted.fits["kernel", 1].whole.ratios[0] < 0
-    factors = fitted.residual_factors("kernel", p[:, None], np.linspace(0, 0.99, 60))
+    factors = fitted.drawn_factors("kernel", p[:, None], np.linspace(0, 0.99, 60))
     assert factors is not None
     assert (factors > 0).all()
 

@@ -111,7 +111,7 @@ def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
                 for field in ("seconds", "exact", "outside", "remote", "negative")
             ),
             *zip(first.interval(event, rows), second.interval(event, rows), strict=True),
-            tuple(fitted.residual_factors(event, rows, numbers) for fitted in (first, second)),
+            tuple(fitted.drawn_factors(event, rows, numbers) for fitted in (first, second)),
         ]
         for a, b in pairs:
             assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
@@ -444,7 +444,7 @@ def use(file: Fitted) -> None:
         rows = np.vstack([np.full((2, count), value) for value in (0.0, 1.0, 100.0, 1e6, -3.0)])
         try:
             file.prediction(event, rows)
-            file.residual_factors(event, rows, np.linspace(0, 0.99, len(rows)))
+            file.drawn_factors(event, rows, np.linspace(0, 0.99, len(rows)))
             file.spread(event, count)
         except ModelError:
             continue

@@ -271,7 +271,7 @@ class Fitted(ModelFit):
     def predict(self, event, params):
         return np.ones(len(params))
 
-    def residual_factors(self, event, params, numbers):
+    def drawn_factors(self, event, params, numbers):
         return FACTORS[self.factors](len(params))
 
     def total_spread(self, event, parameters):

@@ -257,7 +257,7 @@ class EventFit(
             factors[matches.is_in(params, matches.are_exact)] = matches.total_ratio
         return factors
 
-    def residual_factors(self, params: Floats, uniforms: Floats) -> Floats:
+    def drawn_factors(self, params: Floats, uniforms: Floats) -> Floats:
         """Return a held-out ratio for each row, drawn by its uniform random number in [0, 1).
 
         Ratios to negative predictions are left out.
