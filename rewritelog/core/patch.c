@@ -103,14 +103,14 @@ static double map_within(double time, int64_t k, const regions *r)
     return smaller(r->new[k] + share * r->predicted[k], r->new[k + 1]);
 }
 
-/* Return the new time of a time since the start of the SEB. The end of the SEB becomes its new end;
-   a time outside of the SEB keeps its distance to the nearer end. */
+/* Return the new time of a time since the start of the SEB, which is not beyond its end. The end
+   becomes the new end; a time before the SEB stays. */
 static double map_time(double time, const regions *r)
 {
     if (!(time >= 0.0)) /* before the SEB, or not a number */
         return time;
-    if (time >= r->old[r->count])
-        return r->new[r->count] + (time - r->old[r->count]);
+    if (time == r->old[r->count])
+        return r->new[r->count];
     return map_within(time, region_of(time, r), r);
 }
 
