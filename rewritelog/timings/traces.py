@@ -319,7 +319,10 @@ class WrittenTimings(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is left out or not used, a sentence each."""
-        lacking = ", ".join(f"{count:,} have no {name}" for name, count in self.lacking.items())
+        lacking = ", ".join(
+            f"{count:,} {'has' if count == 1 else 'have'} no {name}"
+            for name, count in self.lacking.items()
+        )
         reasons = {
             "zero": "of duration 0, which is below the resolution of the trace",
             "unusable": "without values for their parameters, or that no line can hold"

@@ -222,6 +222,11 @@ def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> No
     rules.write_text('[events."aten::mm"]\nparams = ["a1 * num_opz", "a9"]\n')
     done = run("timings", traces, "-o", tmp_path / "l.txt", "--event-params", rules)
     assert re.search(r": (\d+) have no num_opz, \1 have no a9\n", done.stderr)
+    rules.write_text('[events."aten::mm"]\nparams = ["a1"]\n')
+    some = write_traces(tmp_path / "some", [[mm(1, 64, 2e-11), node(2, "aten::mm")]])
+    done = run("timings", some, "-o", tmp_path / "l.txt", "--event-params", rules)
+    assert "1 timing line of 1 event" in done.stdout
+    assert ": 1 has no a1\n" in done.stderr
 
 
 def test_a_call_that_no_line_can_hold_leaves_out_no_other_one(tmp_path: Path) -> None:
@@ -372,7 +377,7 @@ def test_a_replay_without_a_network_names_no_transit_times(traces: Path) -> None
 
 
 def test_odd_shapes_and_attributes_give_finite_parameters(tmp_path: Path) -> None:
-    shapes = ["[[[64], [64]], [3]]", f"[[{'9' * 17}" + f", {'9' * 17}" * 30 + "]]", "[" * 5000,
+    shapes = ["[[[64], [64]], [3]]", f"[[{'9' * 17}" + f", {'9' * 17}" * 30 + "], []]", "[" * 5000,
               "nothing", "[[], [2, 'x']]"]  # fmt: skip
     nodes = [node(k, f"op{k}", 5, shapes=text) for k, text in enumerate(shapes)]
     inf = {"num_ops": ("double", float("inf")), "tensor_size": ("uint64", 7)}
