@@ -16,6 +16,7 @@ def test_a_list_and_its_report(sample_logs: Path, tmp_path: Path) -> None:
     assert "20 SEBs chosen of 80" in done.stdout
     assert "Cell::pairForces" in done.stdout
     lines = out.read_text().splitlines()
+    assert lines[1] == "# method design, seed 1, fraction 0.25, floor 5"
     assert len([line for line in lines if not line.startswith("#")]) == 20
     assert json.loads(report.read_text())["chosen"] == 20
     again = run(sample_logs / "cells", "--fraction", "0.25", "-o", tmp_path / "again", "--quiet")

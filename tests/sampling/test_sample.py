@@ -112,6 +112,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
+    assert f", formulas {tmp_path / 'f.toml'}\n" in (logs.parent / "list.txt").read_text()
     assert warned(report, "9 SEBs", "more than the 6 of fraction", "floor=")
 
 
@@ -248,6 +249,11 @@ def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> N
     assert warned(report, "1 malformed param line", "param.2:1")
     with pytest.raises(TimingError, match=r"param\.2:1"):
         run(logs, params=params, strict=True)
+    torn = write_timings(tmp_path / "torn", ("k", 1.0, 1.0))
+    torn.write_text(torn.read_text() + "TRACEBIGSIM: event:{ k } time:{ 1 } par\n")
+    assert warned(run(logs, params=logs, timings=torn), "1 malformed timing line", "torn:2")
+    with pytest.raises(TimingError, match="torn:2"):
+        run(logs, params=logs, timings=torn, strict=True)
 
 
 def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
