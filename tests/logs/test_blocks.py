@@ -37,6 +37,13 @@ def test_a_thread_reads_all_its_blocks_into_the_same_memory(tmp_path: Path) -> N
     assert len({buffer.ctypes.data for buffer in buffers}) == 1
 
 
+def test_as_many_timelines_as_fit_share_a_block(tmp_path: Path) -> None:
+    (file,) = rewritelog.open_logs(write_logs(tmp_path / "in", [[seb(0, 1)] * 4] * 3)).files
+    two = int(file.borders[2] - file.borders[0])
+    for block_bytes, sizes in ((two, [2, 1]), (two - 1, [1, 1, 1])):
+        assert [block.timelines for block in plan_blocks(file, block_bytes)] == sizes
+
+
 def test_a_rewrite_reads_as_much_at_a_time_as_its_log_set_says(tmp_path: Path) -> None:
     logs = rewritelog.open_logs(write_logs(tmp_path / "in", [[seb(0.0, 1.0)] * 4] * 10))
     done = list[int]()

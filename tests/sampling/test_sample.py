@@ -256,6 +256,12 @@ def test_params_of_another_folder_and_of_no_seb(logs: Path, tmp_path: Path) -> N
         run(logs, params=logs, timings=torn, strict=True)
 
 
+def test_a_pe_without_sebs_is_passed_over(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "in", [[], [seb(0, 1)]])
+    write_params(folder, 1, (0, "k", 1))
+    assert run(folder).chosen == 1
+
+
 def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RewriteLogError, match="none of its SEBs has a param record"):
