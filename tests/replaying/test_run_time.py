@@ -35,7 +35,9 @@ def test_a_rewrite_begins_with_the_run_time_before_and_after(logs: Path) -> None
     assert (report.run_time.before_s, report.run_time.after_s) == pytest.approx((4.0, 7.0))
     first = report.text().splitlines()[0]
     assert first.startswith("Predicted run time: 4.000 s → 7.000 s, 1.75 × slower, on 2 PEs")
-    assert report.to_json()["run_time"]["speedup"] == pytest.approx(4 / 7)
+    run_time_json = report.to_json()["run_time"]
+    assert run_time_json["speedup"] == pytest.approx(4 / 7)
+    assert run_time_json.keys() == {"before_s", "after_s", "network", "never_ran", "speedup"}
 
 
 def test_it_is_that_of_a_replay_of_the_written_logs(logs: Path, tmp_path: Path) -> None:

@@ -66,3 +66,17 @@ def test_negative_predictions_are_counted_though_bounds_hide_them(timings: Path)
     assert line.negative == 2
     assert line.new_s > 0
     assert warned(report, "2 predictions below zero", "time this event with such parameters")
+
+
+def test_a_doubt_about_many_events_is_one_warning(tmp_path: Path) -> None:
+    events = [f"e{k}" for k in range(6)]
+    lines = [(event, 1e-3 * n, float(n)) for event in events for n in range(1, 9)]
+    timings = write_timings(tmp_path / "timings", *lines)
+    folder = write_logs(tmp_path / "in", [[seb(k, k + 1, events=bracket(0, 1)) for k in range(8)]])
+    write_params(folder, 0, *[(k, events[min(k, 5)], 100 if k < 7 else 5) for k in range(8)])
+    report = rewrite(folder, None, RewriteOptions(model="least-squares", timings=(timings,)))
+    (warning,) = [w for w in report.warnings if "outside the range" in w]
+    assert warning.startswith(
+        "6 events, the largest being 'e5': 7 brackets (87.5 % of those predicted) with parameters "
+    )
+    assert warning.endswith("; time these events with such parameters too")

@@ -74,6 +74,7 @@ def test_the_report_shows_the_shares(logs: Path) -> None:
     overheads = report.to_json()["overheads"]
     assert overheads["events"]["k"]["old_share"] == pytest.approx(5 / 16)
     assert overheads["by_dilation"]["new_share"] == pytest.approx(0.52)
+    assert report.to_json()["model"]["timing_lines"] == 4
     for side, mean_s, imbalance in (("old", 8, 1.125), ("new", 6.25, 1.44)):
         assert report.to_json()["busy_time"][side] == pytest.approx(
             {"largest_s": 9, "largest_pe": 0, "mean_s": mean_s, "imbalance": imbalance}
