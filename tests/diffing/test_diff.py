@@ -399,9 +399,10 @@ def test_durations_that_become_nothing(tmp_path: Path) -> None:
 def test_messages_that_moved_or_arrive_later(tmp_path: Path) -> None:
     old = [message(1.5, 2.0), message(1.75, 2.0), message(1.0, 1.0)]
     new = [message(1.25, 1.75), message(2.0, 2.25), message(1.0, 3.0)]
-    write_logs(tmp_path / "a", [[seb(1, 2, messages=old)]])
-    write_logs(tmp_path / "b", [[seb(1, 2, messages=new)]])
-    assert report_of(tmp_path / "a", tmp_path / "b")["messages"] == {
+    for side, sent in (("a", old), ("b", new)):
+        timelines = [[seb(1, 2, messages=part)] for part in (sent[2:], sent[1:2], sent[:1])]
+        write_logs(tmp_path / side, timelines)
+    assert report_of(tmp_path / "a", tmp_path / "b", block_bytes=100)["messages"] == {
         "compared": 3,
         "moved": 2,
         "furthest_earlier_s": -0.25,

@@ -16,6 +16,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import commands
 import pytest
@@ -301,7 +302,10 @@ def test_merge_of_more_than_fits_memory(
     monkeypatch.setattr(merge, "RUN_BYTES", 1000)
     monkeypatch.setattr(merge, "MERGED_RUNS", 3)
     monkeypatch.setattr(read, "scan_chunks", partial(scan_chunks, chunk_bytes=3000))
+    made = mock.Mock(wraps=tempfile.TemporaryFile)
+    monkeypatch.setattr(tempfile, "TemporaryFile", made)
     MergeCommand(outputs, output=tmp_path / "by runs").run()
+    assert made.call_count > 10
     assert (tmp_path / "by runs").read_bytes() == (tmp_path / "whole").read_bytes()
 
 

@@ -28,7 +28,7 @@ def answer(table: LineTable) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("before", [b"", b"7 TRACEBIGSIM k 1\r\n"])
+@pytest.mark.parametrize("before", [b"", b"\n", b"7 TRACEBIGSIM k 1\r\n"])
 def test_a_text_that_ends_anywhere(before: bytes, line: bytes) -> None:
     memory = Arena(len(before) + len(line), filler=ord("}")).open
     text = np.frombuffer(before + line, dtype=np.uint8)
