@@ -273,7 +273,8 @@ def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
 
 def test_inputs_are_never_written_over(logs: Path, tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t", ("self", 1.0, 1.0))
-    for out in (timings, logs / "param.0", logs / "bgTrace"):
+    (tmp_path / "linked").hardlink_to(timings)
+    for out in (timings, tmp_path / "linked", logs / "param.0", logs / "bgTrace"):
         before = out.read_bytes()
         with pytest.raises(OutputError, match="replace an input"):
             sample(SampleCommand(logs, out, timings=(timings,)))
