@@ -109,7 +109,7 @@ static double map_time(double time, const regions *r)
 {
     if (!(time >= 0.0)) /* before the SEB, or not a number */
         return time;
-    if (time == r->old[r->count])
+    if (time >= r->old[r->count])
         return r->new[r->count];
     return map_within(time, region_of(time, r), r);
 }
