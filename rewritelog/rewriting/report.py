@@ -542,9 +542,11 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
 
 def _about_shares(report: RewriteReport) -> Iterator[str]:
     """Yield warnings of shares of the new time: replaced by a simulator, or at the host's speed."""
-    options = report.options
+    options, new_s = report.options, report.statistics.seconds(DurationSum.NEW)
+    if not (new_s or report.changes_nothing) and report.count(BlockCount.SEBS):
+        items = f"all {report.terms.item}s take no time"
+        yield f"{items}, and a dilation leaves them so: a model that covers them gives durations"
     if options.roofline:
-        new_s = report.statistics.seconds(DurationSum.NEW)
         share = report.statistics.on_device_s / new_s if new_s else 0.0
         yield (
             f"{percent_text(share, 1)} of the new time is computed by devices: with "

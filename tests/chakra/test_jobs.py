@@ -703,6 +703,15 @@ def test_a_roofline_leaves_new_durations_without_effect(traces: Path, tmp_path: 
     assert basis in " ".join(done.stdout.split())
 
 
+def test_a_dilation_of_nodes_without_durations_is_said_to_change_nothing(tmp_path: Path) -> None:
+    """Generators leave them to ASTRA-sim's roofline model; there was no warning."""
+    traces = write_traces(tmp_path / "t", [[node(1, duration=0)]])
+    for dilation in (1, 2):
+        report = rewritelog.rewrite(traces, tmp_path / f"o{dilation}", dilation=dilation)
+        warns = "all nodes take no time, and a dilation leaves them so" in str(report.warnings)
+        assert warns == (dilation == 2)
+
+
 def test_a_damaged_trace_leaves_no_output(traces: Path, tmp_path: Path) -> None:
     with (traces / "run.1.et").open("ab") as file:
         file.write(b"\x05\x38")
