@@ -64,6 +64,12 @@ _RULES = (
         "commit such a node took its duration.",
     ),
     Rule(
+        "collective-unknown",
+        Severity.STOP,
+        "Collectives are all-reduces, all-gathers, reduce-scatters, all-to-alls or broadcasts.",
+        "ASTRA-sim has no others: the rank never ends.",
+    ),
+    Rule(
         "rank-missing",
         Severity.STOP,
         "There is a file of every rank from 0 on.",
@@ -96,6 +102,9 @@ _RULES = (
         "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 or 0 ns for it.",
     ),
 )
+_COLLECTIVES = (0, 2, 5, 6, 7)
+"""The values of `comm_type` that ASTRA-sim has."""
+
 TRACE_RULES = {rule.name: rule for rule in _RULES}
 """All rules of traces by name, most severe first."""
 
@@ -124,7 +133,7 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
             yield part
 
     try:
-        events = loaded(counted())
+        events = loaded(counted(), ("comm_type",))
     except RewriteLogError as error:
         findings.add_unreadable(unit.path, error)
         return findings
@@ -160,6 +169,10 @@ def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str
     yield "cycle", in_cycle, "waits for itself, through others or directly"
     on_cpu = np.flatnonzero(np.isin(events["type"], traces.communicating) & events["on_host"])
     yield "communication-on-cpu", on_cpu, "communicates, but its is_cpu_op is true"
+    is_known = np.isnan(events["comm_type"]) | np.isin(events["comm_type"], _COLLECTIVES)
+    is_collective = (events["type"] == traces.communicating[0]) & ~events["on_host"]
+    unknown = np.flatnonzero(is_collective & ~is_known)
+    yield "collective-unknown", unknown, "a collective of a comm_type that ASTRA-sim lacks"
     is_needed = np.zeros(len(events), dtype=np.bool_)
     is_needed[before] = True
     computing = events["type"] == traces.computing

@@ -482,6 +482,19 @@ def test_check_finds_communication_on_a_cpu(tmp_path: Path) -> None:
     assert places == [2, 4, 6]
 
 
+def test_check_finds_collectives_that_astra_sim_lacks(tmp_path: Path) -> None:
+    nodes = [
+        node(kind + 1, kind=COLL, attributes=GPU | {"comm_type": ("int64", kind)})
+        for kind in range(10)
+    ]
+    untyped, computing = node(11, kind=COLL, attributes=GPU), {"comm_type": ("int64", 9)}
+    nodes += [untyped, node(12, deps=[13], attributes=computing), node(13, deps=[12])]
+    findings = rewritelog.check(write_traces(tmp_path / "t", [nodes])).findings
+    assert findings.counts == {"collective-unknown": 5, "cycle": 2}
+    places = [found.location.node for found in findings.shown["collective-unknown"]]
+    assert places == [1, 3, 4, 8, 9]
+
+
 def test_check_follows_control_dependencies(tmp_path: Path) -> None:
     """It did not read them: ASTRA-sim refuses traces that name a node that is not there."""
     host = partial(node, attributes={"is_cpu_op": ("bool", True)})
