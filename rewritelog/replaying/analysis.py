@@ -88,6 +88,9 @@ def find_critical_path(outcome: ReplayedRun) -> CriticalPath:
     departure_s[sent] = outcome.sent_s(before[seb[sent]], message[sent])
     ran_s = np.concatenate([times.end_s[seb[:1]], departure_s[:-1]]) - times.start_s[seb]
     transit_s = np.where(message >= 0, times.ready_s[seb] - departure_s, 0.0)
+    if workload.nodes is not None:  # of each collective one part has the time
+        kept = (ran_s > 0) | (workload.nodes.parts["next"][seb] == seb)
+        seb, ran_s, message, transit_s = (each[kept] for each in (seb, ran_s, message, transit_s))
     name_s = np.bincount(workload.sebs.name[seb], ran_s, len(workload.names))
     sizes = workload.messages.size_bytes[message[sent]].astype(np.int64)
     return CriticalPath(

@@ -295,6 +295,7 @@ def test_a_rank_communicates_in_one_group_at_a_time_on_a_network(tmp_path: Path)
     report = replayed(tmp_path / "given", [first, second, third], NETWORK)
     assert [starts(report, rank) for rank in range(3)] == [[10, 14, 18], [0, 10], [20, 14]]
     assert report.path.by_name_s == pytest.approx({"work": 1e-5, "a": 4e-6, "b": 4e-6, "s": 2e-6})
+    assert report.path.length == 4
     lanes = {lane.name: round(1e6 * lane.busy_s) for lane in report.worst_pes}
     assert lanes["rank 0 network"] == 10
     gains = {gain.name: gain.gain_s for gain in report.gains}
