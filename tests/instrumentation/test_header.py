@@ -89,7 +89,7 @@ def test_a_macro_that_is_0_is_not_defined(suffix: str, tmp_path: Path) -> None:
     source = main('startTraceBigSim(); endTraceBigSim("k", 2);')
     table = run([build(tmp_path, (f"a.{suffix}", source), options=zeros)]).table()
     assert (params_of(table), set(table.time_unit)) == ([[2]], {TimeUnit.SECONDS})
-    for value in ("=", "", "=1"):
+    for value in ("=", "", "=1", "=ON"):
         off = build(tmp_path, (f"a.{suffix}", source), options=[f"-DTRACEBIGSIM_OFF{value}"])
         assert run([off]).out == b""
 
@@ -98,6 +98,12 @@ MODES = {
     "seconds": "",
     "cycles": "#define TRACEBIGSIM_CYCLES\n",
     "off": "#define TRACEBIGSIM_OFF\n",
+    "simulated": """
+extern int begun;
+#define TRACEBIGSIM_SIMULATOR_BEGIN() (++begun)
+#define TRACEBIGSIM_SIMULATOR_END() ((void)0)
+#define TRACEBIGSIM_READ_CYCLES() 7
+""",
 }
 IN_MODE = """
 #include "tracebigsim.h"
@@ -113,17 +119,15 @@ void MODE() {
 def test_each_source_of_a_cpp_program_has_its_own_mode(order: int, tmp_path: Path) -> None:
     """The linker took the guard and the functions of one of them for all of its brackets."""
     sources = [(f"{mode}.cpp", MODES[mode] + IN_MODE.replace("MODE", mode)) for mode in MODES]
-    calls = "void seconds(); void cycles(); void off();"
-    program = build(
-        tmp_path,
-        *sources[::order],
-        ("main.cpp", f"{calls} int main() {{ seconds(); off(); cycles(); return 0; }}\n"),
-        options=["-O0"],
-    )
+    declared = "int begun; " + " ".join(f"void {mode}();" for mode in MODES)
+    calls = "seconds(); off(); cycles(); const int others = begun; simulated();"
+    ends = "return others == 0 && begun > 1 ? 0 : 1;"
+    main_source = f"{declared} int main() {{ {calls} {ends} }}\n"
+    program = build(tmp_path, *sources[::order], ("main.cpp", main_source), options=["-O0"])
     printed = run([program])
     table = printed.table()
-    assert events_of(table) == ["seconds"] * 2 + ["cycles"] * 2
-    assert list(table.time_unit) == [TimeUnit.SECONDS] * 2 + [TimeUnit.CYCLES] * 2
+    assert events_of(table) == [mode for mode in ("seconds", "cycles", "simulated") for _ in "12"]
+    assert list(table.time_unit) == [TimeUnit.SECONDS] * 2 + [TimeUnit.CYCLES] * 4
     assert printed.err == ""
 
 

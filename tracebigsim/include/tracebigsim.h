@@ -44,14 +44,18 @@
 #pragma GCC system_header /* suppresses warnings about this file */
 #endif
 
-/* 1 - X - 1 is 0 if X is 0, and 2 if X is empty. */
-#if defined(TRACEBIGSIM_OFF) && 1 - TRACEBIGSIM_OFF - 1 == 0
+/* Whether a macro is 0; anything else, as in -DTRACEBIGSIM_OFF=ON, is a name without a value. */
+#define TRACEBIGSIM_ZERO_0 1
+#define TRACEBIGSIM_PASTED_(a, b) a##b
+#define TRACEBIGSIM_IS_ZERO_(x) TRACEBIGSIM_PASTED_(TRACEBIGSIM_ZERO_, x)
+
+#if defined(TRACEBIGSIM_OFF) && TRACEBIGSIM_IS_ZERO_(TRACEBIGSIM_OFF)
 #undef TRACEBIGSIM_OFF
 #endif
-#if defined(TRACEBIGSIM_CYCLES) && 1 - TRACEBIGSIM_CYCLES - 1 == 0
+#if defined(TRACEBIGSIM_CYCLES) && TRACEBIGSIM_IS_ZERO_(TRACEBIGSIM_CYCLES)
 #undef TRACEBIGSIM_CYCLES
 #endif
-#if defined(TRACEBIGSIM_PAPI) && 1 - TRACEBIGSIM_PAPI - 1 == 0
+#if defined(TRACEBIGSIM_PAPI) && TRACEBIGSIM_IS_ZERO_(TRACEBIGSIM_PAPI)
 #undef TRACEBIGSIM_PAPI
 #endif
 
@@ -68,13 +72,13 @@ __attribute__((weak)) void initBigSimTrace() {}
 namespace tracebigsim {
 template <typename... Argument>
 char unevaluated_(Argument...); /* by value: there are no references to bit-fields */
-inline namespace off_ { /* another class than that of sources in which brackets are on */
+namespace { /* another class than that of sources in which brackets are on */
 struct Bracket {
   template <typename... Number>
   explicit Bracket(const char *, const Number &...) {}
   ~Bracket() {}
 };
-}  // namespace off_
+}  // namespace
 }  // namespace tracebigsim
 #define startTraceBigSimFor(...) ((void)sizeof(tracebigsim::unevaluated_(__VA_ARGS__)))
 #define endTraceBigSim(...) ((void)sizeof(tracebigsim::unevaluated_(__VA_ARGS__)))
@@ -87,7 +91,7 @@ struct Bracket {
 
 #else /* any mode except off */
 
-#if defined(CMK_BIGSIM_CHARM) && 1 - CMK_BIGSIM_CHARM - 1 != 0
+#if defined(CMK_BIGSIM_CHARM) && !TRACEBIGSIM_IS_ZERO_(CMK_BIGSIM_CHARM)
 #define TRACEBIGSIM_EMULATED_
 #endif
 
@@ -913,7 +917,6 @@ TRACEBIGSIM_APART_ size_t tracebigsim_format_(const tracebigsim_record_ *record,
 
 #if defined(TRACEBIGSIM_CYCLES)
 #define TRACEBIGSIM_UNIT_ "time_in_cycles"
-#define TRACEBIGSIM_MODE_ cycles_
 static inline uint64_t tracebigsim_now_(void) {
 #if defined(TRACEBIGSIM_READ_CYCLES)
   return (uint64_t)TRACEBIGSIM_READ_CYCLES();
@@ -944,7 +947,6 @@ static inline uint64_t tracebigsim_now_(void) {
 }
 #else
 #define TRACEBIGSIM_UNIT_ "time"
-#define TRACEBIGSIM_MODE_ seconds_
 static inline uint64_t tracebigsim_now_(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -1301,8 +1303,8 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t len
 
 #include <exception>
 
-/* Sources may have different modes, and each keeps to its own: functions are static, and the guard
- * of each mode is another class. The linker would choose one of them for all sources. */
+/* Sources may have different modes, and each keeps to its own: functions and the guard are its own,
+ * or the linker would choose those of one source for all. */
 
 /* Open the thread's (the PE's) bracket, whose name and numbers are known. */
 template <typename... Number>
@@ -1321,7 +1323,7 @@ static inline void endTraceBigSim(const char *event, Number... params) {
 }
 
 namespace tracebigsim {
-inline namespace TRACEBIGSIM_MODE_ {
+namespace {
 
 /* A bracket from here to the end of the block; if an exception leaves the block, it writes no line.
  * The name is copied, since that of a temporary string is gone by then. */
@@ -1363,7 +1365,7 @@ class Bracket {
   int exceptions_;
 };
 
-}  // namespace TRACEBIGSIM_MODE_
+}  // namespace
 }  // namespace tracebigsim
 
 #else
