@@ -53,15 +53,15 @@ _RULES = (
         "dependency-twice",
         Severity.STOP,
         "A node names each node whose data it waits for once.",
-        "ASTRA-sim before that commit takes one of two equal dependencies away when that node "
-        "ends, and waits for the other one forever.",
+        "ASTRA-sim before its commit 80ffc62 takes one of two equal dependencies away when that "
+        "node ends, and waits for the other one forever.",
     ),
     Rule(
         "communication-on-cpu",
         Severity.STOP,
         "Collectives, sends and receives are on devices.",
-        "ASTRA-sim says 'Comm node should not be on CPU', and the rank never ends. Before that "
-        "commit such a node took its duration.",
+        "ASTRA-sim says 'Comm node should not be on CPU', and the rank never ends. Before its "
+        "commit 80ffc62 such a node took its duration.",
     ),
     Rule(
         "collective-unknown",

@@ -318,7 +318,8 @@ static void take_held(const replay_args *args, int32_t pe, double time)
 }
 
 /* When nothing can run, free the PEs that wait in collectives and hold others, of which the first
-   counts as ready from now on; return whether there are any. */
+   counts as ready from now on; return whether there are any. Such a PE may then wait in several
+   collectives, and is free again when one of them ends. */
 static bool break_stall(const replay_args *args)
 {
     double now = args->queue->now_s;

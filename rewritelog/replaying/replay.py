@@ -13,7 +13,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints, Table, spans
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.core import core
-from rewritelog.errors import RewriteLogError
+from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.opening import open_traces
@@ -136,8 +136,8 @@ class ReplayedRun:
     states: Table
     """The state of each SEB at the end: its cause is the SEB of its last input, −1 for none."""
     predicted_s: float
-    stalls: int = 0
-    """How often ranks waited for each other in different collectives."""
+    stalls: int
+    """How often ranks waited in collectives for others that did not come."""
 
     @property
     def never_ran(self) -> int:
@@ -194,9 +194,12 @@ class Prepared:
         """The logs or traces that were loaded."""
         return self.task.logs
 
-    def warnings_of(self, never_ran: int, networks: Collection[Network]) -> tuple[str, ...]:
-        """Return the warnings of replays over some networks in which `never_ran` SEBs never ran."""
-        of_links = self.workload.warnings(networks)
+    def warnings_of(
+        self, runs: Collection[ReplayedRun | ReplayedTime], networks: Collection[Network]
+    ) -> tuple[str, ...]:
+        """Return the warnings of replays over some networks."""
+        never_ran = max(run.never_ran for run in runs)
+        of_links = self.workload.warnings(networks, max(run.stalls for run in runs))
         never = count_text(never_ran, self.logs.terms.item)
         stuck = [f"{never} never ran: not included in the times"] if never_ran else []
         return (*self.warnings, *stuck, *of_links)
@@ -204,8 +207,14 @@ class Prepared:
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay, with one of the dilations if it is loaded for a sweep of them.
 
-        A duration at the dilation f is a · f + b, and so is every offset within a SEB.
+        A duration at the dilation f is a · f + b, and so is every offset within a SEB. Raise
+        `UsageError` for traces that were loaded for replays without a network, or only for these.
         """
+        nodes = self.workload.nodes
+        if nodes is not None and nodes.recorded != network.recorded:
+            raise UsageError(
+                "communication of traces is as recorded, or on networks, not both in one sweep"
+            )
         seconds = self.workload.seconds[0]
         if dilation is not None:
             share = (dilation - _SWEPT[0]) / (_SWEPT[1] - _SWEPT[0])
@@ -289,6 +298,8 @@ class ReplayedTime(NamedTuple):
     predicted_s: float
     never_ran: int
     """The number of SEBs that could not run; it is the same for all durations and networks."""
+    stalls: int
+    """How often ranks waited in collectives for others that did not come."""
 
 
 def run_time(workload: Workload, case: Case, sent: Table | None = None) -> ReplayedTime:
@@ -298,7 +309,8 @@ def run_time(workload: Workload, case: Case, sent: Table | None = None) -> Repla
     """
     sent = case.sent(workload) if sent is None else sent
     predicted_s, queue, _ = _run_sebs(workload, case, sent, np.empty(0, np.int32), np.empty(0))
-    return ReplayedTime(predicted_s, len(workload.sebs) - int(queue["ran"]))
+    never_ran = len(workload.sebs) - int(queue["ran"])
+    return ReplayedTime(predicted_s, never_ran, int(queue["stalls"]))
 
 
 def _run_sebs(

@@ -32,7 +32,7 @@ from rewritelog.replaying.replay import Prepared, ReplayedRun, prepare, replay_w
 from rewritelog.replaying.report import BusyPe, ReplayComparison, ReplayedRuns, ReplayReport
 from rewritelog.replaying.workload import NETWORK, Workload
 from rewritelog.running.engines import Threads, cores, in_order
-from rewritelog.text import count_text, share_of
+from rewritelog.text import share_of
 
 WORST_PES = 5
 """The number of busiest PEs in a report."""
@@ -101,14 +101,8 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     """Replay as `replay_whole` does, with logs or traces that have been loaded."""
     report_progress("replaying")
     outcome = replay_workload(prepared.workload, prepared.case(network))
-    warnings = [*prepared.warnings, *prepared.workload.warnings([network])]
-    if outcome.stalls:
-        times = count_text(outcome.stalls, "time")
-        warnings.append(
-            f"ranks that begin collectives in different orders waited for each other ({times}): a "
-            "simulator would never end; here they went on with their next ones"
-        )
-    report = _report(prepared.logs, outcome, options, tuple(warnings))
+    warnings = (*prepared.warnings, *prepared.workload.warnings([network], outcome.stalls))
+    report = _report(prepared.logs, outcome, options, warnings)
     if options.write is not None:
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it
 
@@ -151,7 +145,7 @@ def _report(
         gains=_largest_first(gains[: len(names)]),
         event_gains=_largest_first(gains[len(names) :]),
         gains_left_out=left_out,
-        notes=() if nodes is None else nodes.notes(recorded=outcome.case.network.recorded),
+        notes=() if nodes is None else nodes.notes,
     )
 
 

@@ -70,7 +70,8 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         workload = workload_of(task.logs, events, durations, recorded=network.recorded)
         report.statistics.kept.clear()  # they take memory
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
-    warnings, never_ran = workload.warnings([network]), runs[0].never_ran
+    warnings = workload.warnings([network], max(run.stalls for run in runs))
+    never_ran = runs[0].never_ran
     if never_ran:
         never = f"{count_text(never_ran, report.terms.item)} never ran"
         which = "`rewritelog replay` says which"

@@ -118,7 +118,7 @@ def study_run(command: LostCyclesCommand) -> StudyRun:
     outcome = replay_workload(prepared.workload, prepared.case(network))
     lost = lost_cycles(outcome, command.lost_as)
     folder = prepared.logs.folder
-    warnings = prepared.warnings_of(outcome.never_ran, [network])
+    warnings = prepared.warnings_of([outcome], [network])
     records = list_params(command.params or folder).pes
     if not records and read_provenance(folder) is not None:
         without = "was rewritten without its param files, so that work in brackets is no event's"

@@ -20,7 +20,7 @@ from rewritelog.options import check_factor, listed, pairs
 from rewritelog.output.files import write_text_file
 from rewritelog.progress import report_progress
 from rewritelog.replaying.network import QUANTITIES, Network, to_machine
-from rewritelog.replaying.replay import prepare, run_time
+from rewritelog.replaying.replay import ReplayedTime, prepare, run_time
 from rewritelog.running.engines import cores, in_threads
 from rewritelog.text import (
     Readable,
@@ -201,11 +201,11 @@ def sweep(command: SweepCommand) -> Sweep:
     recorded = settings[0][0].recorded
     prepared = prepare(command.logs, command, recorded=recorded, dilates=DILATION in axes)
     cases = [prepared.case(*setting) for setting in settings]
-    workload, points = prepared.workload, list[Point]()
-    runs = in_threads(partial(run_time, workload), cases, cores())
-    for values, run in zip(grid, runs, strict=True):
-        points.append(Point(values, run.predicted_s))
-        report_progress("replaying", len(points), len(grid))
+    workload, runs = prepared.workload, list[ReplayedTime]()
+    for run in in_threads(partial(run_time, workload), cases, cores()):
+        runs.append(run)
+        report_progress("replaying", len(runs), len(grid))
+    points = [Point(values, run.predicted_s) for values, run in zip(grid, runs, strict=True)]
     swept = Sweep(
         prepared.logs,
         network,
@@ -213,7 +213,7 @@ def sweep(command: SweepCommand) -> Sweep:
         tuple(points),
         workload.recorded_s,
         workload.pes,
-        prepared.warnings_of(run.never_ran, [case.network for case in cases]),
+        prepared.warnings_of(runs, [case.network for case in cases]),
     )
     if command.output is not None:
         write_text_file(command.output, swept.csv())

@@ -107,19 +107,21 @@ def workload_of(
     links = np.zeros(len(order) + 1, dtype=core.structs["seb_links"])
     links["first_waiting"], waiting = grouped(before, after, len(order))
     first = np.searchsorted(events["rank"], traces.pes).tolist()
-    collective = _collectives(events, parts)
+    first_part, collective = _collectives(events, parts)
+    kind = np.nan_to_num(events["comm_type"][parts], nan=_ALL_REDUCE)
     nodes = Nodes(
         lanes,
-        _transfers(events, seb, (parts, sends, receives), collective),
+        _transfers(events, seb, (parts, sends, receives), first_part, collective),
         _linked(seb[parts], collective, len(order)),
         np.bincount(collective),
+        recorded,
         seb,
         dict(zip(traces.pes, first, strict=True)),
         received=seb[receives],
         missing=int(np.count_nonzero(~deps.followed & ~deps.by_control)),
         ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),
         unmatched=len(receives) - len(received),
-        mismatched=_mismatched(events["comm_type"][parts], collective),
+        mismatched=len(np.unique(collective[kind != kind[first_part][collective]])),
     )
     sebs = Sebs(
         name=events["name"].number[order].astype(np.int32),
@@ -143,15 +145,15 @@ def _communicating(traces: Traces, events: Events) -> list[Ints]:
     return [row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows]
 
 
-def _collectives(events: Events, parts: Ints) -> Ints:
-    """Return the number of the collective of each part.
+def _collectives(events: Events, parts: Ints) -> tuple[Ints, Ints]:
+    """Return the index of the first part of each collective, and the collective of each part.
 
     The k-th nodes of a group on all its ranks make up a collective. Nodes are counted by their ids,
     since not every file has them in that order.
     """
     group = events["group"].number[parts]
     place = occurrences_before(events["rank"][parts] * len(events["group"].distinct) + group)
-    return np.unique(pair_keys(group, place), return_inverse=True)[1]
+    return np.unique(pair_keys(group, place), return_index=True, return_inverse=True)[1:]
 
 
 def _linked(seb: Numbers, collective: Ints, count: int) -> Table:
@@ -167,25 +169,21 @@ def _linked(seb: Numbers, collective: Ints, count: int) -> Table:
     return linked
 
 
-def _transfers(events: Events, seb: Numbers, rows: Sequence[Ints], collective: Ints) -> Transfers:
+def _transfers(
+    events: Events, seb: Numbers, rows: Sequence[Ints], first_part: Ints, collective: Ints
+) -> Transfers:
     """Return the transfers of the parts of collectives, the sends and the receives."""
     parts, sends, receives = rows
     size_bytes = np.maximum(np.nan_to_num(events["comm_size"]), 0.0)
-    ranks, first = np.bincount(collective), np.unique(collective, return_index=True)[1]
-    largest = np.zeros(len(ranks))
+    largest = np.zeros(len(first_part))
     np.maximum.at(largest, collective, size_bytes[parts])
-    steps, step_bytes = _steps(events["comm_type"][parts[first]], largest, ranks)
+    kind, ranks = events["comm_type"][parts[first_part]], np.bincount(collective)
+    steps, step_bytes = _steps(kind, largest, ranks)
     return Transfers(
         seb[np.concatenate(rows)],
         np.concatenate([steps[collective], np.ones(len(sends)), np.zeros(len(receives))]),
         np.concatenate([step_bytes[collective], size_bytes[sends], size_bytes[receives]]),
     )
-
-
-def _mismatched(kind: Floats, collective: Ints) -> int:
-    """Return how many collectives have parts of several types; NaN is an all-reduce."""
-    kinds = np.unique(np.stack([collective, np.nan_to_num(kind, nan=_ALL_REDUCE)]), axis=1)[0]
-    return int(np.count_nonzero(np.bincount(kinds.astype(np.int64)) > 1))
 
 
 def _steps(kind: Floats, size_bytes: Floats, ranks: Ints) -> tuple[Floats, Floats]:

@@ -157,6 +157,8 @@ class Nodes:
     """The core's struct `collective_part` for each SEB."""
     ranks: Ints
     """The number of ranks of each collective."""
+    recorded: bool
+    """Whether the lanes are for communication as recorded, not on a network."""
     seb: Numbers
     """The SEB of each node, rank by rank."""
     first: Mapping[int, int]
@@ -195,18 +197,19 @@ class Nodes:
         rank = np.searchsorted(first, node, side="right") - 1
         return ranks[rank], node - first[rank]
 
-    def notes(self, *, recorded: bool) -> tuple[str, ...]:
+    @property
+    def notes(self) -> tuple[str, ...]:
         """Return what utilisation refers to, and how collectives are replayed, if there are any."""
         computing = int(np.count_nonzero(self.lanes.computing))
         threads = count_text(computing, "thread or stream", "threads and streams")
         utilised = f"utilisation is that of {threads}"
         if not len(self.ranks):
             return (utilised,)
-        how = "as recorded" if recorded else "as rings and trees without congestion"
+        how = "as recorded" if self.recorded else "as rings and trees without congestion"
         count = count_text(len(self.ranks), "collective")
         return (utilised, f"{count}, {how}: a simulator knows better")
 
-    def warnings(self, *, recorded: bool) -> Iterator[str]:
+    def warnings(self, stalls: int) -> Iterator[str]:
         """Yield what the traces lack, a sentence each."""
         if self.missing:
             deps = count_text(self.missing, "dependency")
@@ -222,10 +225,14 @@ class Nodes:
             used = "that of the lowest rank is used; a rank may lack an earlier one"
             yield f"{collectives} whose type differs between ranks: {used}"
         alone = int(np.count_nonzero(self.ranks == 1))
-        if alone and not recorded:
+        if alone and not self.recorded:
             collectives = count_text(alone, "collective")
             ranks = "in no time: give the traces of all ranks"
             yield f"{collectives} of one rank only, {ranks}"
+        if stalls:
+            times = count_text(stalls, "time")
+            waited = f"ranks waited in collectives for others that did not come ({times})"
+            yield f"{waited}: a simulator never ends, here they went on with their next ones"
 
 
 _NO_MESSAGES = Messages(_NONE, _NONE, np.zeros(1, dtype=np.int32), _NONE)
@@ -278,10 +285,10 @@ class Workload:
         """Return the name of a SEB."""
         return self.names[int(self.sebs.name[seb])]
 
-    def warnings(self, networks: Collection[Network]) -> list[str]:
-        """Return the warnings of replays over some networks."""
+    def warnings(self, networks: Collection[Network], stalls: int) -> list[str]:
+        """Return the warnings of replays over some networks, with at most so many stalls."""
         recorded = any(network.recorded for network in networks)
-        warnings = [] if self.nodes is None else [*self.nodes.warnings(recorded=recorded)]
+        warnings = [] if self.nodes is None else [*self.nodes.warnings(stalls)]
         if self.repeated_numbers:
             warnings.append(
                 f"{count_text(self.repeated_numbers, 'message')} with the number of an "

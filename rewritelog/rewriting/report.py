@@ -542,8 +542,9 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
 
 def _about_shares(report: RewriteReport) -> Iterator[str]:
     """Yield warnings of shares of the new time: replaced by a simulator, or at the host's speed."""
-    options, new_s = report.options, report.statistics.seconds(DurationSum.NEW)
-    if not (new_s or report.changes_nothing) and report.count(BlockCount.SEBS):
+    options = report.options
+    old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
+    if not (old_s or new_s or report.changes_nothing) and report.count(BlockCount.SEBS):
         items = f"all {report.terms.item}s take no time"
         yield f"{items}, and a dilation leaves them so: a model that covers them gives durations"
     if options.roofline:

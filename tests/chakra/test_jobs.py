@@ -718,11 +718,11 @@ def test_a_roofline_leaves_new_durations_without_effect(traces: Path, tmp_path: 
 
 def test_a_dilation_of_nodes_without_durations_is_said_to_change_nothing(tmp_path: Path) -> None:
     """Generators leave them to ASTRA-sim's roofline model; there was no warning."""
-    traces = write_traces(tmp_path / "t", [[node(1, duration=0)]])
-    for dilation in (1, 2):
-        report = rewritelog.rewrite(traces, tmp_path / f"o{dilation}", dilation=dilation)
+    for place, (duration, dilation) in enumerate([(0, 2), (0, 1), (10, 0.01)]):
+        traces = write_traces(tmp_path / f"t{place}", [[node(1, duration=duration)]])
+        report = rewritelog.rewrite(traces, tmp_path / f"o{place}", dilation=dilation)
         warns = "all nodes take no time, and a dilation leaves them so" in str(report.warnings)
-        assert warns == (dilation == 2)
+        assert warns == (place == 0)
 
 
 def test_a_damaged_trace_leaves_no_output(traces: Path, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.replay import Case, prepare, replay_workload
 
 NETWORKS = (Network(), Network(latency=1e-6, bandwidth=1e9))
-PLACES = ("device", "cpu", "receives", "network")
 GROUPS = {"abc": (0, 1, 2), "ab": (0, 1), "bc": (1, 2), "ac": (0, 2)}
 
 

@@ -321,7 +321,12 @@ def test_ranks_that_begin_collectives_in_different_orders_do_not_wait_for_ever(
     report = replayed(tmp_path / "given", ranks, NETWORK)
     assert [starts(report, rank) for rank in range(2)] == [[0, 11, 7, 15], [0, 7, 11, 15]]
     (warning,) = report.warnings
-    assert "waited for each other (1 time): a simulator would never end" in warning
+    assert warning.startswith("ranks waited in collectives for others that did not come (1 time)")
+    swept = rewritelog.sweep(report.logs, {"latency": ["1us"], "bandwidth": ["1GB/s", "2GB/s"]})
+    assert swept.warnings == (warning,)
+    out = tmp_path / "out"
+    rewritten = rewritelog.rewrite(report.logs, out, dilation=2, latency="1us", bandwidth="1GB/s")
+    assert warning in rewritten.warnings
     assert replayed(tmp_path / "recorded", ranks).warnings == ()
 
 
@@ -661,6 +666,14 @@ def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
     recorded = rewritelog.sweep(traces, {"dilation": [0.5, 2]})
     assert [1e6 * point.predicted_s for point in recorded.points] == pytest.approx([57, 207])
     assert "communication takes its nodes' durations" in recorded.text()
+
+
+def test_a_sweep_of_traces_has_one_kind_of_communication(tmp_path: Path) -> None:
+    """Groups of a rank overlap as recorded, and not on a network; here one of the two was wrong."""
+    traces = traces_of(tmp_path, [[node(1, "c", 9, kind=COLL, attributes=gpu())]] * 2)
+    for machines in ([Network(), NETWORK], [NETWORK, Network()]):
+        with pytest.raises(UsageError, match="as recorded, or on networks, not both in one sweep"):
+            rewritelog.sweep(traces, {"machine": machines})
 
 
 def test_a_sweep_over_a_model_predicts_what_replays_do(tmp_path: Path) -> None:
