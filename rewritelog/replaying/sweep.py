@@ -212,7 +212,7 @@ def sweep(command: SweepCommand) -> Sweep:
         axes,
         tuple(points),
         workload.recorded_s,
-        workload.pes,
+        len(prepared.logs.pes),
         prepared.warnings_of(runs, [case.network for case in cases]),
     )
     if command.output is not None:

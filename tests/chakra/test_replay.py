@@ -666,6 +666,7 @@ def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
     recorded = rewritelog.sweep(traces, {"dilation": [0.5, 2]})
     assert [1e6 * point.predicted_s for point in recorded.points] == pytest.approx([57, 207])
     assert "communication takes its nodes' durations" in recorded.text()
+    assert swept.pes == recorded.pes == 2  # the threads, streams and networks were counted
 
 
 def test_a_sweep_of_traces_has_one_kind_of_communication(tmp_path: Path) -> None:
