@@ -164,10 +164,11 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
         )
     ranks = set(chosen_pes(options.pes, traces.pes, traces.terms.lane) or traces.pes)
     units = [unit for unit in traces.files if unit.rank in ranks]
-    run = None
+    run, of_replay = None, list[str]()
     if network is not None:
         prepared = prepare(traces, DurationOptions(), recorded=network.recorded)
         run = replay_workload(prepared.workload, prepared.case(network))
+        of_replay = prepared.workload.warnings([network], run.stalls)
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:
@@ -186,7 +187,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
                 f"{spelled('replayed', True)} takes those of a replay"
             )
-    warnings = [*_about_time(options, counts)]
+    warnings = [*of_replay, *_about_time(options, counts)]
     if left_out:
         why = "never ran in the replay" if run else "left out: no start is recorded"
         warnings.insert(0, f"{count_text(left_out, 'node')} {why}")
