@@ -288,7 +288,14 @@ class Workload:
     def warnings(self, networks: Collection[Network], stalls: int) -> list[str]:
         """Return the warnings of replays over some networks, with at most so many stalls."""
         recorded = any(network.recorded for network in networks)
-        warnings = [] if self.nodes is None else [*self.nodes.warnings(stalls)]
+        warnings = list[str]()
+        if self.nodes is not None:
+            warnings += self.nodes.warnings(stalls)
+            seb = self.nodes.transfers.seb[self.nodes.transfers.steps > 0]
+            takes_time = any(seconds.of_sebs[seb].any() for seconds in self.seconds)
+            if self.nodes.recorded and len(seb) and not takes_time:
+                given = f"{spelled('latency')} and {spelled('bandwidth')}"
+                warnings.append(f"communication takes no time, since none is recorded: give {given}")
         if self.repeated_numbers:
             warnings.append(
                 f"{count_text(self.repeated_numbers, 'message')} with the number of an "

@@ -211,6 +211,28 @@ def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: 
     assert replayed(tmp_path, programs).predicted_s == pytest.approx(9e-6)
 
 
+def test_communication_without_recorded_times_needs_a_network(tmp_path: Path) -> None:
+    """Synthetic traces have none, and were predicted without communication and without a word."""
+    ranks = [
+        [
+            node(1, "work", 10, attributes=gpu()),
+            node(2, "m", sent, kind=kind, deps=[1], attributes=gpu(**{end: other})),
+            node(3, "all", 0, kind=COLL, deps=[2], attributes=gpu(comm_size=4000)),
+        ]
+        for kind, sent, end, other in ((SEND, 0, "comm_dst", 1), (RECV, 9, "comm_src", 0))
+    ]
+    traces = write_traces(tmp_path / "t", ranks)
+    warning = "communication takes no time, since none is recorded: give {}latency and {}bandwidth"
+    for done in (run("replay", traces), run("rewrite", traces, tmp_path / "o", "--dilation", "2")):
+        assert warning.format("--", "--") in " ".join(done.stderr.split())
+    opened = rewritelog.open_traces(traces)
+    assert rewritelog.sweep(opened, {"dilation": [1]}).warnings == (warning.format("", ""),)
+    assert replay(opened, NETWORK).warnings == ()
+    received = [[node(1, "r", 9, kind=RECV, attributes=gpu(comm_src=1))], ranks[0][:1]]
+    (other,) = replayed(tmp_path / "received", received).warnings
+    assert "that no rank sends" in other
+
+
 def test_communication_on_a_cpu_takes_its_duration_and_waits_for_no_rank(tmp_path: Path) -> None:
     size = {"comm_size": ("int64", 4000)}
     ranks = [
@@ -322,10 +344,10 @@ def test_ranks_that_begin_collectives_in_different_orders_do_not_wait_for_ever(
     assert [starts(report, rank) for rank in range(2)] == [[0, 11, 7, 15], [0, 7, 11, 15]]
     (warning,) = report.warnings
     assert warning.startswith("ranks waited in collectives for others that did not come (1 time)")
-    network = {"latency": "1us", "bandwidth": "1GB/s"}
     swept = rewritelog.sweep(report.logs, {"latency": ["1us", 0]}, bandwidth="1GB/s")
-    rewritten = rewritelog.rewrite(report.logs, tmp_path / "r", dilation=2, **network)
-    exported = rewritelog.export(report.logs, tmp_path / "c", "chrome", replayed=True, **network)
+    rewritten = rewritelog.rewrite(report.logs, tmp_path / "r", dilation=2, bandwidth="1GB/s")
+    out = tmp_path / "chrome"
+    exported = rewritelog.export(report.logs, out, "chrome", replayed=True, bandwidth="1GB/s")
     for told in (swept, rewritten, exported):  # they said nothing
         assert warning in told.warnings
     assert replayed(tmp_path / "recorded", ranks).warnings == ()
