@@ -108,7 +108,8 @@ def workload_of(
     links["first_waiting"], waiting = grouped(before, after, len(order))
     first = np.searchsorted(events["rank"], traces.pes).tolist()
     first_part, collective = _collectives(events, parts)
-    kind = np.nan_to_num(events["comm_type"][parts], nan=_ALL_REDUCE)
+    kinds = np.nan_to_num([events["comm_type"][parts], events["comm_size"][parts]], nan=_ALL_REDUCE)
+    differs = (kinds != kinds[:, first_part][:, collective]).any(axis=0)
     nodes = Nodes(
         lanes,
         _transfers(events, seb, (parts, sends, receives), first_part, collective),
@@ -121,7 +122,7 @@ def workload_of(
         missing=int(np.count_nonzero(~deps.followed & ~deps.by_control)),
         ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),
         unmatched=len(receives) - len(received),
-        mismatched=len(np.unique(collective[kind != kind[first_part][collective]])),
+        mismatched=len(np.unique(collective[differs])),
     )
     sebs = Sebs(
         name=events["name"].number[order].astype(np.int32),

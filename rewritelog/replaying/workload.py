@@ -172,7 +172,7 @@ class Nodes:
     unmatched: int
     """The number of messages received that no rank sends."""
     mismatched: int
-    """The number of collectives that are not of one type on all ranks."""
+    """The number of collectives that are not of one type and size on all ranks."""
 
     def durations_s(self, of_nodes: Floats) -> Floats:
         """Return the duration of each SEB: of the longest part, or 0 if it receives a message."""
@@ -222,8 +222,9 @@ class Nodes:
             yield f"{received} received that no rank sends: not waited for"
         if self.mismatched:
             collectives = count_text(self.mismatched, "collective")
-            used = "that of the lowest rank is used; a rank may lack an earlier one"
-            yield f"{collectives} whose type differs between ranks: {used}"
+            used = "the type of the lowest rank and the largest size are used"
+            why = "a simulator may never end, and a rank may lack an earlier one"
+            yield f"{collectives} whose type or size differs between ranks: {used}; {why}"
         alone = int(np.count_nonzero(self.ranks == 1))
         if alone and not self.recorded:
             collectives = count_text(alone, "collective")
@@ -295,7 +296,8 @@ class Workload:
             takes_time = any(seconds.of_sebs[seb].any() for seconds in self.seconds)
             if self.nodes.recorded and len(seb) and not takes_time:
                 given = f"{spelled('latency')} and {spelled('bandwidth')}"
-                warnings.append(f"communication takes no time, since none is recorded: give {given}")
+                why = "since none is recorded"
+                warnings.append(f"communication takes no time, {why}: give {given}")
         if self.repeated_numbers:
             warnings.append(
                 f"{count_text(self.repeated_numbers, 'message')} with the number of an "

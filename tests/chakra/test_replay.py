@@ -261,10 +261,14 @@ def test_collectives_that_do_not_belong_together_are_reported(tmp_path: Path) ->
     for name, network in (("recorded", None), ("given", NETWORK)):
         traces = write_traces(tmp_path / name, [first, second])
         (warning,) = replay(rewritelog.open_traces(traces), network).warnings
-        assert warning.startswith("1 collective whose type differs between ranks")
+        assert warning.startswith("1 collective whose type or size differs between ranks")
     untyped = node(2, "c", 5, kind=COLL, attributes=gpu(9, comm_size=4000))  # an all-reduce
     same = [second[0], untyped, second[2]]
     assert replayed(tmp_path, [second, same], NETWORK).warnings == ()
+    large = node(2, "c", 5, kind=COLL, attributes=gpu(9, comm_type=0, comm_size=5000))
+    other = [second[0], large, second[2]]  # ASTRA-sim waits for ever, and no word was said
+    (warning,) = replayed(tmp_path / "sizes", [second, other], NETWORK).warnings
+    assert warning.startswith("1 collective whose type or size differs between ranks")
 
 
 def test_the_first_lines_name_the_time_of_a_collective_once(tmp_path: Path) -> None:
