@@ -257,8 +257,9 @@ def prepare(
     first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
     if dilates and np.array_equal(first_s, last_s):
         remarks = (*remarks, "the dilation that is varied changes no duration")
-    matched = matching(options.dilation_for, workload.names)
-    events = workload.names if isinstance(source, Traces) else workload.events
+    names = workload.names if workload.nodes is None else workload.nodes.names
+    matched = matching(options.dilation_for, names)
+    events = workload.events if workload.nodes is None else names
     unused = warnings_of_unused(options, predictor.fitted, source.terms, matched, events)
     warnings = [*fit_warnings(timings, predictor.fitted), *unused, *remarks]
     warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)

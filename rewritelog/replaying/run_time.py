@@ -67,7 +67,9 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
 
         durations = ("duration_s", "new_s")[: 1 + (not report.changes_nothing)]
         events = joined(report.statistics.kept)
-        workload = workload_of(task.logs, events, durations, recorded=network.recorded)
+        workload = workload_of(
+            task.logs, events, events["name"], durations, recorded=network.recorded
+        )
         report.statistics.kept.clear()  # they take memory
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
     warnings = workload.warnings([network], max(run.stalls for run in runs))

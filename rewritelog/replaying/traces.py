@@ -22,7 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from rewritelog.arrays import Floats, Ints, Table, occurrences_before, pair_keys, paired
+from rewritelog.arrays import Floats, Ints, Table, Texts, occurrences_before, pair_keys, paired
 from rewritelog.core import core
 from rewritelog.formats.traces import Events, Traces, joined
 from rewritelog.replaying.workload import (
@@ -80,20 +80,21 @@ def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload
     """
     task, named = tasks[0], {f"new_s {number}": each for number, each in enumerate(tasks)}
     events = joined(list(task.logs.map(partial(load_events, named))))
-    workload = workload_of(task.logs, events, [*named], recorded=recorded)
-    absent = task.logs.absent
+    names, absent = events["name"], task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
-    if task.params is not None:
-        remarks += task.params.unused(matching(task.params.rules, workload.names))
-    return workload, tuple(remarks)
+    if task.groups is not None:
+        remarks += task.groups.unused(matching(task.groups.rules, names.distinct))
+        names = task.groups.grouped(names)
+    return workload_of(task.logs, events, names, [*named], recorded=recorded), tuple(remarks)
 
 
 def workload_of(
-    traces: Traces, events: Events, durations: Sequence[str], *, recorded: bool
+    traces: Traces, events: Events, names: Texts, durations: Sequence[str], *, recorded: bool
 ) -> Workload:
     """Return all events of traces as SEBs that send no messages, with the columns `durations`.
 
-    It is for replays with communication as recorded, or for those on a network.
+    The SEBs have these names. It is for replays with communication as recorded, or for those on a
+    network.
     """
     parts, sends, receives = _communicating(traces, events)
     sent, received = _messages(events, sends, receives)
@@ -116,6 +117,7 @@ def workload_of(
         _linked(seb[parts], collective, len(order)),
         np.bincount(collective),
         recorded,
+        events["name"].distinct,
         seb,
         dict(zip(traces.pes, first, strict=True)),
         received=seb[receives],
@@ -125,7 +127,7 @@ def workload_of(
         mismatched=len(np.unique(collective[differs])),
     )
     sebs = Sebs(
-        name=events["name"].number[order].astype(np.int32),
+        name=names.number[order].astype(np.int32),
         pe=pe.astype(np.int32),
         starter=np.full(len(order), -1, dtype=np.int32),
         inputs=np.bincount(after, minlength=len(order)).astype(np.int32),
@@ -135,8 +137,7 @@ def workload_of(
     )
     uncovered = Counter(events["name"][events["uncovered"]].tolist())
     seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)
-    names = events["name"].distinct
-    return Workload(sebs, seconds, names=names, uncovered=uncovered, nodes=nodes)
+    return Workload(sebs, seconds, names=names.distinct, uncovered=uncovered, nodes=nodes)
 
 
 def _communicating(traces: Traces, events: Events) -> list[Ints]:

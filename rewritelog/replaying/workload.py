@@ -159,6 +159,8 @@ class Nodes:
     """The number of ranks of each collective."""
     recorded: bool
     """Whether the lanes are for communication as recorded, not on a network."""
+    names: tuple[str, ...]
+    """The distinct names of nodes, which SEBs have unless groups of nodes are named."""
     seb: Numbers
     """The SEB of each node, rank by rank."""
     first: Mapping[int, int]

@@ -47,6 +47,8 @@ class TraceTask:
     predictor: Predictor
     params: EventParams | None
     """None if the model predicts nothing."""
+    groups: EventParams | None
+    """The groups in which a replay names nodes; None for their own names."""
     dilations: DilationRules
     types: tuple[int, ...]
     most_kept: int = 0
@@ -134,9 +136,16 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events
 def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -> TraceTask:
     """Return the task for the options and a fitted model."""
     choice = options if isinstance(options, NodeChoice) else NodeChoice()
-    params = read_event_params(choice.event_params) if predictor.fitted.uses_params else None
+    params, is_given = read_event_params(choice.event_params), choice.event_params is not None
     types = traces.type_numbers(choice.types)
-    return TraceTask(traces, predictor, params, options.dilations, types)
+    return TraceTask(
+        traces,
+        predictor,
+        params if predictor.fitted.uses_params else None,
+        params if is_given else None,
+        options.dilations,
+        types,
+    )
 
 
 def _statistics(

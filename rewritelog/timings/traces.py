@@ -115,6 +115,12 @@ class EventParams:
             what = f"what it says of {pattern!r} is not used: no node has such a name{more}"
             yield f"{self.name}: {what}"
 
+    def grouped(self, names: Texts) -> Texts:
+        """Return the group of each operation, or its name if it has none."""
+        rules = [(last_match(self.rules, text, _BY_DEFAULT), text) for text in names.distinct]
+        texts, number = numbered(rule.group or text for rule, text in rules)
+        return Texts(texts, number[names.number])
+
     def records(self, part: Part, rows: Ints) -> tuple[ParamRecords, Counter[str]]:
         """Return the records of some rows of a part, in their order; `seb` is the row.
 

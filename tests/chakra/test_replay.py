@@ -696,6 +696,23 @@ def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
     assert swept.pes == recorded.pes == 2  # the threads, streams and networks were counted
 
 
+def test_nodes_are_named_by_their_groups(tmp_path: Path) -> None:
+    """Nodes of layers have names of their own, each a small share; the file was not used."""
+    nodes = [
+        node(k, f"mb{k}.{'ffn' if k % 3 else 'attn'}.y", 10 * k, attributes=gpu())
+        for k in range(1, 7)
+    ]
+    groups = tmp_path / "groups.toml"
+    groups.write_text('[events."*.ffn.*"]\ngroup = "ffn"\n[events."*.norm"]\ngroup = "norm"\n')
+    traces = write_traces(tmp_path / "t", [nodes])
+    report = rewritelog.replay(traces, event_params=groups, dilation_for={"mb1.ffn.y": 2})
+    expected = {"ffn": 130e-6, "mb6.attn.y": 60e-6, "mb3.attn.y": 30e-6}
+    assert report.path.by_name_s == pytest.approx(expected)
+    assert {gain.name: gain.gain_s for gain in report.gains} == pytest.approx(expected)
+    (unused,) = report.warnings
+    assert unused.endswith("what it says of '*.norm' is not used: no node has such a name")
+
+
 def test_a_sweep_of_traces_has_one_kind_of_communication(tmp_path: Path) -> None:
     """Groups of a rank overlap as recorded, and not on a network; here one of the two was wrong."""
     traces = traces_of(tmp_path, [[node(1, "c", 9, kind=COLL, attributes=gpu())]] * 2)
