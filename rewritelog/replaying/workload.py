@@ -218,7 +218,8 @@ class Nodes:
             yield f"{deps} on nodes that are not there: ignored"
         if self.ignored:
             control = count_text(self.ignored, "control dependency")
-            yield f"{control} ignored: some are on nodes that are not there (`rewritelog check`)"
+            why = "some are on nodes that are not there, for which newer simulators end"
+            yield f"{control} ignored: {why} (`rewritelog check`)"
         if self.unmatched:
             received = count_text(self.unmatched, "message")
             yield f"{received} received that no rank sends: not waited for"
