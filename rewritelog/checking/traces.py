@@ -18,9 +18,18 @@ from rewritelog.checking.findings import (
     Severity,
 )
 from rewritelog.errors import Location, RewriteLogError
-from rewritelog.formats.traces import NO_ROW, Events, Part, Traces, Unit, loaded
+from rewritelog.formats.traces import NO_ROW, Collective, Events, Part, Traces, Unit, loaded
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import LABEL_WIDTH, NO_NAME, shorten
+
+_COLLECTIVES = (
+    Collective.ALL_REDUCE,
+    Collective.ALL_GATHER,
+    Collective.BROADCAST,
+    Collective.ALL_TO_ALL,
+    Collective.REDUCE_SCATTER,
+)
+"""The types of collectives that ASTRA-sim has."""
 
 _RULES = (
     Rule(
@@ -102,9 +111,6 @@ _RULES = (
         "A duration below half a microsecond is recorded as 0; ASTRA-sim takes 1 or 0 ns for it.",
     ),
 )
-_COLLECTIVES = (0, 2, 5, 6, 7)
-"""The values of `comm_type` that ASTRA-sim has."""
-
 TRACE_RULES = {rule.name: rule for rule in _RULES}
 """All rules of traces by name, most severe first."""
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from rewritelog.errors import UsageError, UsageTypeError, spelled
 from rewritelog.options import (
@@ -201,6 +201,9 @@ _OF_A_FIT = (
 
 class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndDilation):
     """What determines the new durations of SEBs; raises `UsageError` for invalid values."""
+
+    names_groups: ClassVar[bool] = False
+    """Whether reports name nodes of traces by their groups."""
 
     @property
     def dilations(self) -> DilationRules:

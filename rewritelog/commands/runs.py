@@ -83,6 +83,8 @@ class LostTimeOptions(DurationOptions):
 class ReplayOptions(OutputOptions, LostTimeOptions):
     """The options of a replay, apart from the network."""
 
+    names_groups = True
+
     write: OptionalFolder = option(
         "Write the logs with their replayed times to this folder.",
         default=None, metavar="OUT", group=OUTPUT, for_traces=False,

@@ -12,6 +12,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -443,6 +444,14 @@ NO_ROW = -1
 """In place of a row, for an event that a dependency names but the unit does not have."""
 
 _KEPT = ("id", "type", "name", "duration_s", "on_host", "waits", "data_waits", "waited_for")
+Collective = IntEnum(
+    "Collective",
+    "ALL_REDUCE REDUCE ALL_GATHER GATHER SCATTER BROADCAST ALL_TO_ALL REDUCE_SCATTER "
+    "REDUCE_SCATTER_BLOCK BARRIER",
+    start=0,
+)
+"""The types of collectives, by the values of `comm_type`."""
+
 COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """The attributes of messages and collectives."""
 

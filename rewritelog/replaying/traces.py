@@ -24,7 +24,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table, Texts, occurrences_before, pair_keys, paired
 from rewritelog.core import core
-from rewritelog.formats.traces import Events, Traces, joined
+from rewritelog.formats.traces import Collective, Events, Traces, joined
 from rewritelog.replaying.workload import (
     DEVICE,
     HOST,
@@ -41,10 +41,14 @@ from rewritelog.replaying.workload import (
 from rewritelog.rewriting.traces import TraceTask, load_events
 from rewritelog.text import matching, shorten_all
 
-_ALL_REDUCE, _ALL_GATHER, _BARRIER = 0, 2, 9
 _GROUP_WIDTH = 20
-_RING = (_ALL_GATHER, 6, 7, 8)
-"""All-gather, all-to-all and the two forms of reduce-scatter, by `comm_type`."""
+_RING = (
+    Collective.ALL_GATHER,
+    Collective.ALL_TO_ALL,
+    Collective.REDUCE_SCATTER,
+    Collective.REDUCE_SCATTER_BLOCK,
+)
+"""The collectives in rings, besides all-reduces."""
 
 
 def lanes_of(traces: Traces, events: Events, *, by_group: bool) -> tuple[Lanes, Ints]:
@@ -82,9 +86,9 @@ def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload
     events = joined(list(task.logs.map(partial(load_events, named))))
     names, absent = events["name"], task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
-    if task.groups is not None:
-        remarks += task.groups.unused(matching(task.groups.rules, names.distinct))
-        names = task.groups.grouped(names)
+    read = task.params or task.groups
+    remarks += read.unused(matching(read.rules, names.distinct))
+    names = task.groups.grouped(names)
     return workload_of(task.logs, events, names, [*named], recorded=recorded), tuple(remarks)
 
 
@@ -109,7 +113,7 @@ def workload_of(
     links["first_waiting"], waiting = grouped(before, after, len(order))
     first = np.searchsorted(events["rank"], traces.pes).tolist()
     first_part, collective = _collectives(events, parts)
-    kinds = np.nan_to_num([events["comm_type"][parts], events["comm_size"][parts]], nan=_ALL_REDUCE)
+    kinds = np.nan_to_num([events["comm_type"][parts], events["comm_size"][parts]])  # absent: 0
     differs = (kinds != kinds[:, first_part][:, collective]).any(axis=0)
     nodes = Nodes(
         lanes,
@@ -190,11 +194,11 @@ def _transfers(
 
 def _steps(kind: Floats, size_bytes: Floats, ranks: Ints) -> tuple[Floats, Floats]:
     """Return the number of steps of collectives, and the bytes of a step; NaN is an all-reduce."""
-    is_reduce = np.isnan(kind) | (kind == _ALL_REDUCE)
+    is_reduce = np.isnan(kind) | (kind == Collective.ALL_REDUCE)
     is_ring = is_reduce | np.isin(kind, _RING)
     steps = np.where(is_ring, (1 + is_reduce) * (ranks - 1), np.ceil(np.log2(ranks)))
-    shares = np.where(is_ring & (kind != _ALL_GATHER), ranks, 1)
-    return steps, np.where(kind == _BARRIER, 0.0, size_bytes / shares)
+    shares = np.where(is_ring & (kind != Collective.ALL_GATHER), ranks, 1)
+    return steps, np.where(kind == Collective.BARRIER, 0.0, size_bytes / shares)
 
 
 def _messages(events: Events, sends: Ints, receives: Ints) -> tuple[Ints, Ints]:

@@ -20,12 +20,7 @@ from rewritelog.arrays import (
     occurrences_before,
     rows_by_key,
 )
-from rewritelog.commands.durations import (
-    DilationRules,
-    DurationOptions,
-    OutputOptions,
-    RewriteOptions,
-)
+from rewritelog.commands.durations import DilationRules, DurationOptions, RewriteOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats import ParamRecords
@@ -317,10 +312,7 @@ def warnings_of_unused(
         # replays name events by the records of the folder of params, and nodes by their groups
         is_rewrite = isinstance(options, RewriteOptions) and not options.copy_params
         folder = options.params if is_rewrite else None
-        names_groups = isinstance(options, OutputOptions) and not isinstance(
-            options, RewriteOptions
-        )
-        event_params = None if names_groups else getattr(options, "event_params", None)
+        event_params = None if options.names_groups else getattr(options, "event_params", None)
         yield from (f"{path}: {unread}" for path in (folder, event_params) if path is not None)
     for pattern, more in unused_patterns(options.dilation_for, matched_patterns):
         is_event = not more and any(matches(pattern, event) for event in events)

@@ -541,7 +541,7 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
 
 
 def _about_shares(report: RewriteReport) -> Iterator[str]:
-    """Yield warnings of shares of the new time: replaced by a simulator, or at the host's speed."""
+    """Yield warnings of the new time: none, replaced by a simulator, or at the host's speed."""
     options = report.options
     old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
     if not (old_s or new_s or report.changes_nothing) and report.count(BlockCount.SEBS):

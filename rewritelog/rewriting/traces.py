@@ -47,8 +47,8 @@ class TraceTask:
     predictor: Predictor
     params: EventParams | None
     """None if the model predicts nothing."""
-    groups: EventParams | None
-    """The groups in which a replay names nodes; None for their own names."""
+    groups: EventParams
+    """The groups by which a replay names nodes."""
     dilations: DilationRules
     types: tuple[int, ...]
     most_kept: int = 0
@@ -136,16 +136,11 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events
 def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -> TraceTask:
     """Return the task for the options and a fitted model."""
     choice = options if isinstance(options, NodeChoice) else NodeChoice()
-    params, is_given = read_event_params(choice.event_params), choice.event_params is not None
+    predicts, names_groups = predictor.fitted.uses_params, options.names_groups
+    read = read_event_params(choice.event_params if predicts or names_groups else None)
+    params, groups = read if predicts else None, read if names_groups else EventParams()
     types = traces.type_numbers(choice.types)
-    return TraceTask(
-        traces,
-        predictor,
-        params if predictor.fitted.uses_params else None,
-        params if is_given else None,
-        options.dilations,
-        types,
-    )
+    return TraceTask(traces, predictor, params, groups, options.dilations, types)
 
 
 def _statistics(

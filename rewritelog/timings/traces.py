@@ -117,6 +117,8 @@ class EventParams:
 
     def grouped(self, names: Texts) -> Texts:
         """Return the group of each operation, or its name if it has none."""
+        if not self.rules:
+            return names
         rules = [(last_match(self.rules, text, _BY_DEFAULT), text) for text in names.distinct]
         texts, number = numbered(rule.group or text for rule, text in rules)
         return Texts(texts, number[names.number])

@@ -21,7 +21,7 @@ from oracle import SAMPLE_LOGS
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import TimingsCommand
-from rewritelog.errors import NotComparableError, RewriteLogError, UsageError
+from rewritelog.errors import ModelError, NotComparableError, RewriteLogError, UsageError
 from rewritelog.formats import chakra as reader
 from rewritelog.formats.chakra import ChakraTraces, NodePart
 from rewritelog.formats.traces import Traces, Unit
@@ -706,6 +706,21 @@ def test_options_of_other_logs_are_refused_by_all_commands(
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "out.svg").exists()
+
+
+def test_event_params_that_are_not_used_are_not_read(traces: Path, tmp_path: Path) -> None:
+    """Their errors ended rewrites and sweeps by a factor, which need no events."""
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[events")
+    jobs = (
+        rewritelog.rewrite(traces, tmp_path / "o", dilation=2, event_params=broken),
+        rewritelog.sweep(traces, {"dilation": [1, 2]}, event_params=broken),
+    )
+    for job in jobs:
+        unused = [text for text in job.warnings if text.startswith(str(broken))]
+        assert unused == [f"{broken}: not used, since the model 'constant' reads no params"]
+    with pytest.raises(ModelError, match="is not TOML"):
+        rewritelog.replay(traces, event_params=broken)
 
 
 def test_a_roofline_leaves_new_durations_without_effect(traces: Path, tmp_path: Path) -> None:
