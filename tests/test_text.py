@@ -210,6 +210,7 @@ def test_a_wrapped_line_keeps_a_number_with_its_unit() -> None:
     assert lines[2].strip().startswith("12.5 %")
 
 
+@pytest.mark.slow
 def test_a_report_as_json_takes_little_memory_beside_its_text() -> None:
     """A list of its tokens took twelve times as much as the text."""
     report = [{"a": 0.5, "b": [1, 2]}] * 18_000

@@ -238,6 +238,7 @@ def test_one_dimension_is_refused_where_it_might_be_a_row_or_a_column() -> None:
             call()
 
 
+@pytest.mark.slow
 def test_a_regressor_that_is_not_fitted_raises_what_scikit_learn_does() -> None:
     exceptions = pytest.importorskip("sklearn.exceptions")
     with pytest.raises(exceptions.NotFittedError, match="call fit first") as caught:

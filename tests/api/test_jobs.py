@@ -345,6 +345,7 @@ def test_a_picture_is_returned_and_written(tmp_path: Path) -> None:
         rewritelog.predict_run(rewritelog.fit(LINES, "least-squares"), {"D": 2})
 
 
+@pytest.mark.slow
 def test_pages_of_reports_and_fits_are_those_of_the_commands(tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     pytest.importorskip("matplotlib")

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chosen import by_tier
 from oracle import SAMPLE_LOGS
 from users import heeding_modes
 
@@ -42,6 +43,9 @@ PUBLIC = [
 ]
 MODULES = sorted({each.__module__ for each in PUBLIC} | {"rewritelog", Picture.__module__})
 """Those with public names, and with what these return."""
+
+OF_FITS = ["rewritelog.api.fitted", "rewritelog.commands.fits", "rewritelog.commands.logs"]
+"""Those whose examples take a second or more: they fit models to the sample's lines."""
 
 
 def test_completion_shows_the_public_names_alone() -> None:
@@ -80,7 +84,7 @@ def test_the_package_alone_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", by_tier(MODULES, {*MODULES}.difference(OF_FITS), OF_FITS))
 def test_examples_of_the_docstrings(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +184,7 @@ def test_a_command_raises_what_its_docstring_says(call: Callable[..., Any], tmp_
     assert {error for error in errors if f"`{error}`" in documented} == raised & errors
 
 
+@pytest.mark.slow
 def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """`python docs/generate_api.py` writes it anew."""
     if importlib.util.find_spec("griffe2md") is None:

@@ -791,7 +791,7 @@ def test_memory_does_not_grow_with_the_trace(
 ) -> None:
     monkeypatch.setattr(reader, "PART_BYTES", 1 << 16)
     peaks = []
-    for count in (2_000, 20_000):
+    for count in (1_000, 10_000):
         nodes = [node(k, "n" * 400, k % 90, attributes=GPU) for k in range(count)]
         path = write_traces(tmp_path / f"t{count}", [nodes], packed=packed)
         opened = rewritelog.open_traces(path)
@@ -872,6 +872,7 @@ def test_rows_of_a_timeline_are_never_those_of_other_streams(tmp_path: Path) -> 
         rewritelog.timeline(folders[0], kind="svg", times="replay", pes=[1])
 
 
+@pytest.mark.slow
 def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     page = tmp_path / "page.html"

@@ -3,6 +3,7 @@
 import gzip
 import re
 import zlib
+from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
@@ -260,7 +261,7 @@ def test_cut_gzip_data_are_named_with_the_node_that_is_missing(tmp_path: Path, s
     path, kept = tmp_path / "run.0.et.gz", packed[: int(size * len(packed))]
     path.write_bytes(kept)
     left = len(zlib.decompressobj(31).decompress(kept))
-    whole = sum(len(trace(nodes[:count])) <= left for count in range(1, 3001))
+    whole = bisect_right(range(1, 3001), left, key=lambda count: len(trace(nodes[:count])))
     message = f"{path}, byte {len(kept)}, node {whole}: the gzip data end too early"
     with pytest.raises(DamagedLogError, match=f"^{re.escape(message)}$"):
         parts_of(path)

@@ -721,6 +721,7 @@ def test_a_sweep_of_traces_has_one_kind_of_communication(tmp_path: Path) -> None
             rewritelog.sweep(traces, {"machine": machines})
 
 
+@pytest.mark.slow
 def test_a_sweep_over_a_model_predicts_what_replays_do(tmp_path: Path) -> None:
     transformer, lines = SAMPLE_LOGS / "transformer", tmp_path / "lines.txt"
     traces, params = transformer / "training", transformer / "events.toml"

@@ -116,6 +116,7 @@ def test_the_report_is_json_of_printable_characters(printed: Printed, tmp_path: 
     assert document["warnings"]
 
 
+@pytest.mark.slow
 def test_a_terminal_of_few_characters_is_served(folder: Path) -> None:
     for encoding in ("ascii", "latin-1"):
         done = subprocess.run(

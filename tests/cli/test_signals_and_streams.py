@@ -306,6 +306,7 @@ def test_a_closed_pipe_is_silence(name: str) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+@pytest.mark.slow
 def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None:
     """Else the first file that is opened would have its number, and the report."""
     words = f"'{SCRIPT}' rewrite '{CELLS}' '{tmp_path / 'out'}' --dilation 2 >&-"

@@ -49,6 +49,7 @@ def test_too_little_address_space_is_said_before_libraries_wait_for_more(tmp_pat
     )
 
 
+@pytest.mark.slow
 def test_systems_without_the_calls_of_linux_do(tmp_path: Path) -> None:
     """As on macOS, as far as that can be had on Linux."""
     code = (
@@ -213,6 +214,7 @@ def test_a_name_of_any_length_in_a_model_file_is_read_back(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_settings_in_the_working_directory_steer_no_picture(tmp_path: Path) -> None:
     """matplotlib reads a file of this name from the working directory."""
     pytest.importorskip("matplotlib")

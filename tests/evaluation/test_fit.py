@@ -269,6 +269,7 @@ def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> N
     assert not any(text.startswith("good") for text in warnings)
 
 
+@pytest.mark.slow
 def test_a_trace_of_hundreds_of_events_ends_in_a_screen_and_few_warnings(tmp_path: Path) -> None:
     lines = [(f"kernel{number}", 1e-6 * (number + 1), 64.0) for number in range(200)]
     timed = write_timings(tmp_path / "many.txt", *lines)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import rewritelog
 from rewritelog.progress import listening
@@ -53,6 +54,7 @@ def test_several_events_and_parts_are_counted(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_processes_leave_progress_to_their_parent(tmp_path: Path) -> None:
     path = tmp_path / "told"
     events = [f"work{k}" for k in range(9)]

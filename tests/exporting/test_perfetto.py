@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chosen import by_tier
 from exporting.perfetto_reader import opened
 from oracle import SAMPLE_LOGS
 
@@ -38,6 +37,7 @@ from flow f
 """
 
 
+@pytest.mark.slow
 def test_sebs_that_a_viewer_would_drop_are_told(tmp_path: Path) -> None:
     rewritelog.rewrite(SAMPLE_LOGS / "cells", tmp_path / "slow", dilation=3)
     overlapping = rewritelog.export(tmp_path / "slow", tmp_path / "out", "chrome")
@@ -49,10 +49,8 @@ def test_sebs_that_a_viewer_would_drop_are_told(tmp_path: Path) -> None:
     assert not rewritelog.export(tmp_path / "replayed", tmp_path / "out2", "chrome").warnings
 
 
-@pytest.mark.parametrize(
-    "name",
-    by_tier(["cells", "cells-2workers", "ampi-halo"], ["cells"], ["cells-2workers", "ampi-halo"]),
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
 def test_perfetto_reads_what_the_logs_say(name: str, tmp_path: Path) -> None:
     logs = open_logs(SAMPLE_LOGS / name)
     rewritelog.export(SAMPLE_LOGS / name, tmp_path / "out", "chrome")

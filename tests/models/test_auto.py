@@ -92,7 +92,7 @@ def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event: MakeTim
 
 
 @pytest.mark.parametrize("law", ["linear", "p1·p2² + p3"])
-@pytest.mark.parametrize("lines", [12, 300])
+@pytest.mark.parametrize("lines", by_tier([12, 300], [12], [300]))
 def test_lines_after_the_first_give_the_same_bits_in_any_order(law: str, lines: int) -> None:
     """The ranks of a job print in another order each time."""
     timings = LAWS[law].timings(lines, seed=4, noise=0.1)
@@ -134,6 +134,7 @@ def test_squares_follow_outliers_and_huber_does_not() -> None:
     assert huber < 0.01 < squares
 
 
+@pytest.mark.slow
 def test_relative_weights_hold_small_times_to_their_own_size() -> None:
     law = LAWS["three loop bounds"]
     draws = [law.timings(60, seed=seed, noise=0.05) for seed in (11, 12, 13)]
@@ -145,6 +146,7 @@ def test_relative_weights_hold_small_times_to_their_own_size() -> None:
     assert sum(relative) < 0.8 * sum(uniform)
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bits_and_other_events_change_none() -> None:
     loops = LAWS["three loop bounds"].timings(80, seed=12, noise=0.05, event="one")
     linear = LAWS["linear"].timings(50, seed=13, noise=0.05, event="other")
@@ -155,6 +157,7 @@ def test_two_runs_give_the_same_bits_and_other_events_change_none() -> None:
     assert fits[0].describe()["events"][0] == fits[1].describe()["events"][1]
 
 
+@pytest.mark.slow
 def test_very_many_samples_are_fitted_in_bounded_time() -> None:
     law = LAWS["repeat count times n log n"]
     timings = law.timings(150_000, seed=14, noise=0.1)

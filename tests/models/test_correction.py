@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from models.laws import auto, relative_errors
 from msgspec import structs
 
@@ -76,6 +77,7 @@ def test_a_corrected_formula_below_zero_predicts_0_and_says_so(corrected: Any) -
     assert predicted.negative.all()
 
 
+@pytest.mark.slow
 def test_a_formula_off_by_more_than_half_is_corrected_too() -> None:
     def steep(params: Floats) -> Floats:
         return np.asarray(times_of(params) * np.exp(3 * np.sin(3 * np.log(params[:, 0]))))
@@ -308,6 +310,7 @@ def test_the_least_size_may_be_a_case_of_its_own() -> None:
     assert errors.mean() < 0.024
 
 
+@pytest.mark.slow
 def test_corrections_are_averaged_where_that_predicts_better() -> None:
     fitted = auto(waves(noise=0.1))
     function = only(fitted).whole.function
@@ -343,7 +346,7 @@ def test_means_of_predictions_of_zero_and_less_warn_of_nothing() -> None:
     assert errors == [[1.0, 0.0], [0.0, 1.5], [1.0, 2.0]]  # 2 is the largest error
 
 
-@pytest.mark.parametrize("row", [100, 280])
+@pytest.mark.parametrize("row", by_tier([100, 280], [100], [280]))
 def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
     samples = waves()
     seconds = samples.seconds.copy()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from msgspec import structs
 
 from rewritelog.models.base import EventTimings, ModelText
@@ -128,6 +129,7 @@ def test_a_short_call_that_took_long_is_not_told_to_take_most_of_the_time() -> N
     assert "% of the time" not in warning
 
 
+@pytest.mark.slow
 def test_where_calls_often_return_early_the_warning_says_what_totals_are(
     sample_timings: list[EventTimings],
 ) -> None:

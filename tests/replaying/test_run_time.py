@@ -61,6 +61,7 @@ def test_receive_times_that_are_kept_are_those_of_the_written_logs(
     assert report.run_time.after_s == rewritelog.replay(out).predicted_s == after_s
 
 
+@pytest.mark.slow
 def test_a_replay_with_a_model_predicts_what_a_rewrite_does(sample_logs: Path) -> None:
     """It took usual durations, whose sum was 0.4 % less than that of the rewrite."""
     logs, timings = sample_logs / "cells", sample_logs / "cells" / "timings.txt"

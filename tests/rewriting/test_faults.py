@@ -192,6 +192,7 @@ def test_a_second_rewrite_to_one_output_says_who_has_it(logs: Path, tmp_path: Pa
     assert names(tmp_path) == {"in", "out", "timings"}
 
 
+@pytest.mark.slow
 def test_an_output_that_another_run_writes_is_known_before_the_fit(
     logs: Path, tmp_path: Path
 ) -> None:

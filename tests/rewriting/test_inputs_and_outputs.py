@@ -157,6 +157,7 @@ def test_a_folder_that_is_replaced_keeps_its_group(logs: Path, tmp_path: Path) -
     assert out.stat().st_mode & stat.S_ISGID
 
 
+@pytest.mark.slow
 def test_provenance_tells_model_files_apart(sample_logs: Path, tmp_path: Path) -> None:
     logs, model, digests = sample_logs / "cells", tmp_path / "m.json", []
     for number, share in enumerate(("1", "0.5")):

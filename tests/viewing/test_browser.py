@@ -108,6 +108,7 @@ def wait_for_graphs(opened: Opened, event: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
     names = tmp_path / "names.toml"

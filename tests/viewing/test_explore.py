@@ -174,6 +174,7 @@ def test_an_odd_request_is_refused_and_leaves_no_traceback(
     assert caplog.records == []
 
 
+@pytest.mark.slow
 def test_a_crowd_of_half_open_connections_keeps_nobody_out(
     session: Session, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +275,7 @@ def first_fit_of(event: int) -> dict[str, Any]:
     return {"do": "fit", "event": event, "first": True}
 
 
+@pytest.mark.slow
 def test_events_are_fitted_as_by_the_command_when_the_page_asks(tmp_path: Path) -> None:
     lines = [(f"e{k}", 1e-6 * k * n, float(n)) for k in range(1, 5) for n in range(1, 9)]
     session = Session(read_timings([write_timings(tmp_path / "t.txt", *lines)]))
@@ -616,6 +618,7 @@ def test_a_dilation_is_checked_before_the_fits(tmp_path: Path) -> None:
         assert (done.returncode, problem in done.stderr, done.stdout) == (2, True, "")
 
 
+@pytest.mark.slow
 def test_a_refit_is_corrected_as_first_fits_are(tmp_path: Path) -> None:
     """To leave a line out, or to undo that, cost the fit its correction."""
     lines = [("wave", 1e-6 * n * (1.5 + math.sin(n / 9)), float(n)) for n in range(1, 200)]

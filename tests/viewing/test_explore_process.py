@@ -78,7 +78,7 @@ def next_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-@pytest.mark.parametrize("number", by_tier([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM]))
+@pytest.mark.parametrize("number", by_tier([signal.SIGINT, signal.SIGTERM], [], [signal.SIGTERM]))
 def test_a_browser_in_the_foreground_is_served_and_its_command_line_holds_no_token(
     number: signal.Signals, tmp_path: Path
 ) -> None:
@@ -103,6 +103,7 @@ def test_a_browser_in_the_foreground_is_served_and_its_command_line_holds_no_tok
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_page_opens_beside_a_model_that_it_may_not_replace(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text("mine")
     with exploring(tmp_path, "--no-browser") as process:
@@ -153,7 +154,7 @@ async def saved_twice(address: str, contents: Callable[[], Contents]) -> Content
 @pytest.mark.parametrize("name", by_tier(["model.json", "formulas.toml"], ["model.json"]))
 @pytest.mark.parametrize(
     "number",
-    by_tier([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], [signal.SIGTERM], [signal.SIGKILL]),
+    by_tier([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], [], [signal.SIGKILL, signal.SIGTERM]),
 )
 def test_a_signal_while_files_are_saved_leaves_each_whole(
     number: signal.Signals, name: str, tmp_path: Path

@@ -98,6 +98,7 @@ def test_a_dry_run_compares_as_a_rewrite_does(
             assert np.array_equal(row.bins, same.bins)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_dry_run_has_all_that_a_rewrite_has(
     logs: Path, timings: Path, tmp_path: Path
 ) -> None:
@@ -207,6 +208,7 @@ def test_the_page_of_logs_shows_the_names_that_take_the_time(tmp_path: Path) -> 
     assert 0 < table.index("<td>slow</td>") < table.index("<td>(no name)</td>")
 
 
+@pytest.mark.slow
 def test_many_names_are_said_to_be_more_and_all_others_are_one_row(tmp_path: Path) -> None:
     """A page had two rows of others: one on top, and "985 others", which did not count the first.
 
@@ -255,6 +257,7 @@ def test_names_that_are_cut_to_the_same_text_have_a_bar_each(tmp_path: Path) -> 
     assert labels[1].count(" (COMP)") == 2
 
 
+@pytest.mark.slow
 def test_two_runs_make_the_same_page(sample_logs: Path, tmp_path: Path) -> None:
     pages = [tmp_path / f"{number}.html" for number in range(2)]
     for page in pages:

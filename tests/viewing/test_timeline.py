@@ -323,6 +323,7 @@ def test_legends_show_the_colours_of_cells_too(
     assert all('"shape":[0]' not in source for source in sources)
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_no_matter(two_pes: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs the extra [view]")
     words = [sys.executable, "-m", "rewritelog", "timeline", two_pes, "-o", tmp_path / "t.svg"]
