@@ -201,10 +201,7 @@ def kernels(_effort: Effort) -> list[Line]:
         new = geometric_mean(results, protocol)
         cells = _percent(geometric_mean(old, protocol)), _percent(new)
         lines.append(Line(quantity, *cells, "–", f"≤ {aim * 100:.3g} %", new <= aim))
-        covered = coverage(results, protocol)
-        lines.append(
-            Line(f"{quantity}, in the 90 % intervals", "–", _percent(covered), "–", "–", None)
-        )
+        lines.append(_coverage(quantity, "–", coverage(results, protocol)))
         worse = "; ".join(got_worse(results, protocol)) or "none"
         lines.append(Line(f"{quantity}, worse than before by over 5 %", "–", worse, "–", "–", None))
     sums = sums_off(results, "3 folds"), sums_off(results, "3 folds", "sum_error")
@@ -316,15 +313,13 @@ def _soundness(quantity: str, old: Scores, new: Scores) -> list[Line]:
             "0",
             new.failed + new.missing == 0,
         ),
-        Line(
-            f"{quantity}, in the 90 % intervals",
-            _percent(old.covered),
-            _percent(new.covered),
-            "–",
-            "87–93 %",
-            0.87 <= new.covered <= 0.93,
-        ),
+        _coverage(quantity, _percent(old.covered), new.covered),
     ]
+
+
+def _coverage(quantity: str, old: str, covered: float) -> Line:
+    what, met = f"{quantity}, in the 90 % intervals", 0.87 <= covered <= 0.93
+    return Line(what, old, _percent(covered), "–", "87–93 %", met)
 
 
 def _error(quantity: str, old: Scores, new: Scores, known_good: str, aim: float) -> Line:

@@ -169,7 +169,7 @@ LEAST_SHARE_OF_TIME = 0.01
 # ---- Intervals
 
 ENOUGH_RATIOS = 20  # among so many one lies beyond each end of a 90 % interval
-WIDER_WITH_FEW = 0.25  # how much wider, as a share of the width in logarithms, with half as many
+WIDER_WITH_FEW = 0.2  # how much wider, as a share of the width in logarithms, with half as many
 
 # Points count equally in intervals if there are more of them than this multiple of (Σ k)² / Σ k²,
 # where k is the number of samples of a point; else samples do, so that none is left out.
