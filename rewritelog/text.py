@@ -283,14 +283,15 @@ def ratio_text(ratio: float | None) -> str:
 
 
 def speedup(old_s: float, new_s: float) -> float | None:
-    """Return the old duration divided by the new one; None if that is undefined."""
-    return json_number(old_s / new_s) if 0 < new_s < math.inf else None
+    """Return the old duration divided by the new one; None if either is 0 or infinite."""
+    return json_number(old_s / new_s) if old_s > 0 and 0 < new_s < math.inf else None
 
 
-def faster_text(ratio: float | None) -> str:
+def faster_text(old_s: float, new_s: float) -> str:
     """Return a speedup in words, as in `1.287 × faster`."""
+    ratio = speedup(old_s, new_s)
     if not ratio:
-        return "no time at all" if ratio is None else "no time before"
+        return "no time before" if new_s else "no time at all"
     if f"{ratio:.4g}" == "1":
         return "as fast as before"
     return f"{ratio:.4g} × faster" if ratio > 1 else f"{1 / ratio:.4g} × slower"

@@ -187,7 +187,7 @@ class ReplayComparison(Readable):
 
     @property
     def speedup(self) -> float | None:
-        """The predicted time before divided by that after; None if the latter is 0."""
+        """The predicted time before divided by that after; None if either is 0."""
         return speedup(self.before.predicted_s, self.after.predicted_s)
 
     @property
@@ -209,11 +209,12 @@ class ReplayComparison(Readable):
     def top_lines(self) -> list[str]:
         """Return the run times and the network."""
         before, after = self.before, self.after
-        times = time_column([report.predicted_s for report in (before, after)])
+        times_s = [report.predicted_s for report in (before, after)]
+        times = time_column(times_s)
         was = f"{before.pes:,} → " if before.pes != after.pes else ""
         where = f"on {was}{count_text(after.pes, after.logs.terms.lane)}"
         return [
-            f"Predicted run time: {times[0]} → {times[1]}, {faster_text(self.speedup)}",
+            f"Predicted run time: {times[0]} → {times[1]}, {faster_text(*times_s)}",
             f"  {where}, {printable(after.network.text(after.logs.terms.recorded))}",
         ]
 

@@ -87,7 +87,7 @@ class RunTime:
 
     @property
     def speedup(self) -> float | None:
-        """The run time before divided by that after; None if the latter is 0 or infinite."""
+        """The run time before divided by that after; None if either is 0 or infinite."""
         return speedup(self.before_s, self.after_s)
 
     def to_json(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def _run_time_sentences(report: RewriteReport) -> Iterator[str]:
         return
     before, after = time_column([run.before_s, run.after_s])
     yield (
-        f"Predicted run time: {before} → {after}, {faster_text(run.speedup)}, on "
+        f"Predicted run time: {before} → {after}, {faster_text(run.before_s, run.after_s)}, on "
         f"{count_text(len(report.logs.pes), report.terms.lane)}, {run.network}."
     )
 
@@ -285,7 +285,7 @@ def _sebs_sentence(report: RewriteReport) -> str:
     old, new = time_column([old_s, new_s])
     items = f"{report.terms.item}s"
     head = f"Predicted time of all {items}" if report.run_time is None else f"All {items} together"
-    return f"{head}: {old} → {new}, {faster_text(speedup(old_s, new_s))}."
+    return f"{head}: {old} → {new}, {faster_text(old_s, new_s)}."
 
 
 def _basis_sentences(report: RewriteReport) -> Iterator[str]:

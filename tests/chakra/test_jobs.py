@@ -32,6 +32,7 @@ from rewritelog.rewriting.run import rewrite
 from rewritelog.running.engines import limited_to
 from rewritelog.timings.traces import write_timings
 from rewritelog.viewing.rewrite_page import compare_dry_run
+from tracebigsim.writing import format_line
 
 GPU = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
 CPU = {"is_cpu_op": ("bool", True), "tid": ("int64", 1)}
@@ -980,6 +981,16 @@ def test_json_of_traces_says_rank_and_node(tmp_path: Path) -> None:
     assert (finding["rank"], finding["node"]) == (1, 1)
     for words in (diff, checked):
         assert not re.search(r"\"(pes?|sebs?|.*bracket.*)\":", json.dumps(words))
+
+
+def test_nodes_that_took_no_time_before_have_no_speedup(tmp_path: Path) -> None:
+    path = write_traces(tmp_path / "t", [[node(1, duration=0, shapes="[[8]]")]])
+    (tmp_path / "lines.txt").write_text(format_line("aten::mm", [8], time_s=1e-5))
+    report = rewritelog.rewrite(path, timings=tmp_path / "lines.txt")
+    assert "0 s → 10.00 µs, no time before" in report.text()
+    assert re.search(r"aten::mm +1 +0 s +10.00 µs +–", report.text())
+    as_json = report.to_json()
+    assert as_json["events"][0]["speedup"] is as_json["speedup"] is None
 
 
 def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:

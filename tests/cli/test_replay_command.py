@@ -104,6 +104,7 @@ def test_a_replay_that_takes_no_time_is_no_speed_up(logs: Path, tmp_path: Path) 
     )
     assert answer("replay", empty, "--against", logs)["speedup"] is None
     assert "0 s → 2.750 s, no time before" in run("replay", logs, "--against", empty).stdout
+    assert answer("replay", logs, "--against", empty)["speedup"] is None
 
 
 @pytest.mark.parametrize(
