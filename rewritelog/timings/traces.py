@@ -33,7 +33,7 @@ import numpy as np
 from rewritelog.arrays import Floats, Ints, Texts, numbered
 from rewritelog.commands.fits import TimingsCommand
 from rewritelog.core import DistinctPoints
-from rewritelog.errors import UsageError
+from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.models.expressions import (
@@ -341,11 +341,7 @@ class WrittenTimings(Readable):
             for what, why in reasons.items()
             if self.left_out[what]
         )
-        none = []
-        if not self.lines and not self.left_out.total():
-            types = ", ".join(self.traces.types[number] for number in self.types)
-            none = [f"there are no nodes of type {types}, so there is no timing line"]
-        return (*left_out, *none, *self.params.unused(self.matched_patterns))
+        return (*left_out, *self.params.unused(self.matched_patterns))
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON object."""
@@ -377,7 +373,10 @@ class WrittenTimings(Readable):
 
 
 def write_timings(command: TimingsCommand) -> WrittenTimings:
-    """Write timing lines for nodes of some types to a file; raise `UsageError` for bgTrace logs."""
+    """Write timing lines for nodes of some types to a file.
+
+    Raise `UsageError` for bgTrace logs, and `RewriteLogError` if no node has a line.
+    """
     traces = command.traces
     if not isinstance(traces, Traces):
         raise UsageError(f"{traces.folder}: has bgTrace logs, which hold no timing lines")
@@ -392,6 +391,11 @@ def write_timings(command: TimingsCommand) -> WrittenTimings:
         for _, lines in map_blocks(work, parts, "reading", total_bytes):
             written.add(lines)
             yield lines.text
+        if not written.lines:
+            chosen = ", ".join(traces.types[number] for number in types)
+            none = () if written.left_out.total() else (f"there are no nodes of type {chosen}",)
+            why = "; ".join((*none, *written.warnings))
+            raise RewriteLogError(f"{traces.path}: no node has a timing line: {why}")
 
     write_file(command.output, texts())
     return written

@@ -211,11 +211,17 @@ def test_reports_are_json_too(traces: Path, tmp_path: Path) -> None:
         assert key in json.loads(run(*words, "--json").stdout), words
 
 
-def test_timings_say_that_no_node_has_a_type(traces: Path, tmp_path: Path) -> None:
-    done = run("timings", traces, "-o", tmp_path / "lines.txt", "--types", "MEM_LOAD")
-    assert "no nodes of type MEM_LOAD, so there is no timing line" in done.stderr
-    assert "different parameters" not in done.stdout
-    assert done.returncode == 0
+def test_timings_of_no_node_are_an_error_and_replace_no_file(traces: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("kept")
+    done = run("timings", traces, "-o", lines, "--types", "MEM_LOAD")
+    assert (done.returncode, lines.read_text()) == (1, "kept")
+    why = "no node has a timing line: there are no nodes of type MEM_LOAD\n"
+    assert done.stderr == f"rewritelog: error: {traces}: {why}"
+    untimed = write_traces(tmp_path / "untimed", [[node(1, duration=0)]])
+    done = run("timings", untimed, "-o", lines)
+    assert "no node has a timing line: left out: 1 node of duration 0, which is" in done.stderr
+    assert (done.returncode, lines.read_text()) == (1, "kept")
 
 
 def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> None:
