@@ -1,13 +1,14 @@
-"""The rules of traces of events, and the check of traces, rank by rank."""
+"""The rules of traces of events, and the check of traces: rank by rank, then their collectives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from rewritelog.arrays import Ints, occurrences_before
+from rewritelog.arrays import Floats, Ints, occurrences_before, rows_by_key
 from rewritelog.checking.dependencies import cycles
 from rewritelog.checking.findings import (
     SHOWN,
@@ -22,14 +23,24 @@ from rewritelog.formats.traces import NO_ROW, Collective, Events, Part, Traces, 
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import LABEL_WIDTH, NO_NAME, shorten
 
-_COLLECTIVES = (
+_JOINT = (
     Collective.ALL_REDUCE,
     Collective.ALL_GATHER,
-    Collective.BROADCAST,
     Collective.ALL_TO_ALL,
     Collective.REDUCE_SCATTER,
 )
+"""The types of collectives in which ranks wait for each other in ASTRA-sim."""
+
+_COLLECTIVES = (*_JOINT, Collective.BROADCAST)
 """The types of collectives that ASTRA-sim has."""
+
+Collectives: TypeAlias = dict[str, tuple[Ints, Floats]]
+"""The joint collectives of each group on a rank: their nodes, and rows of their types and sizes.
+
+They are in the order of their ids, by which those of different ranks belong together; `_END` is the
+last row.
+"""
+_END = (-1.0, 0.0)
 
 _RULES = (
     Rule(
@@ -79,6 +90,14 @@ _RULES = (
         "ASTRA-sim has no others: the rank never ends.",
     ),
     Rule(
+        "collective-differs",
+        Severity.STOP,
+        "The ranks of a group have the same collectives, of the same sizes, in the same order.",
+        "In ASTRA-sim ranks wait for each other in all-reduces, all-gathers, reduce-scatters and "
+        "all-to-alls, and forever if type or size differ or one is missing. The finding is where a "
+        "rank first differs from the lowest one of the group; later ones may only be shifted.",
+    ),
+    Rule(
         "rank-missing",
         Severity.STOP,
         "There is a file of every rank from 0 on.",
@@ -117,10 +136,12 @@ TRACE_RULES = {rule.name: rule for rule in _RULES}
 
 def check_traces(traces: Traces) -> CheckReport:
     """Check traces; all damage is in the report. Memory is needed for the nodes of a few ranks."""
-    findings = Findings()
+    findings, lowest = Findings(), dict[str, tuple[int, Floats]]()
     work, size = partial(_check_rank, traces), traces.size_bytes
-    for _, of_rank in map_blocks(work, traces.files, "checking", size):
+    for unit, (of_rank, collectives) in map_blocks(work, traces.files, "checking", size):
         findings.add_all(of_rank)
+        differing = list(_differing(unit, collectives, lowest))
+        findings.add("collective-differs", differing, len(differing))
     if traces.absent:
         findings.add("rank-missing", [Finding(Location(traces.path), traces.absent)])
     for unit in traces.files:
@@ -130,7 +151,31 @@ def check_traces(traces: Traces) -> CheckReport:
     return CheckReport(traces.path, findings, TRACE_RULES, traces=traces)
 
 
-def _check_rank(traces: Traces, unit: Unit) -> Findings:
+def _differing(
+    unit: Unit, collectives: Collectives, lowest: dict[str, tuple[int, Floats]]
+) -> Iterator[Finding]:
+    """Yield where a rank first differs from the `lowest` rank of each group, to which it is added.
+
+    That has the number of the rank, and the collectives of its group.
+    """
+    for group, (rows, kinds) in collectives.items():
+        rank, others = lowest.setdefault(group, (unit.rank, kinds))
+        shared, name = min(len(kinds), len(others)), shorten(group, LABEL_WIDTH)
+        for at in np.flatnonzero((kinds[:shared] != others[:shared]).any(axis=1))[:1].tolist():
+            here, there = _collective_text(*kinds[at]), _collective_text(*others[at])
+            what = f"collective {at + 1:,}{f' of group {name}' if name else ''}"
+            node = int(rows[at]) if at < len(rows) else None
+            message = f"{what}: {here} here, {there} on rank {rank}"
+            yield Finding(Location(unit.path, node=node), message)
+
+
+def _collective_text(kind: float, size_bytes: float) -> str:
+    if kind == _END[0]:
+        return "none"
+    return f"{Collective(int(kind)).name.lower().replace('_', '-')} of {size_bytes:,.0f} bytes"
+
+
+def _check_rank(traces: Traces, unit: Unit) -> tuple[Findings, Collectives]:
     findings = Findings()
 
     def counted() -> Iterator[Part]:
@@ -139,10 +184,10 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
             yield part
 
     try:
-        events = loaded(counted(), ("comm_type",))
+        events = loaded(counted(), ("comm_type", "comm_size", "group"))
     except RewriteLogError as error:
         findings.add_unreadable(unit.path, error)
-        return findings
+        return findings, {}
     for rule, rows, message in _violations(traces, events):
         first = [
             Finding(
@@ -153,7 +198,18 @@ def _check_rank(traces: Traces, unit: Unit) -> Findings:
             for row in rows[:SHOWN].tolist()
         ]
         findings.add(rule, first, len(rows))
-    return findings
+    return findings, _collectives(traces, events)
+
+
+def _collectives(traces: Traces, events: Events) -> Collectives:
+    """Return the joint collectives of a rank; one without a type is an all-reduce."""
+    rows = np.flatnonzero((events["type"] == traces.communicating[0]) & ~events["on_host"])
+    rows = rows[np.isin(np.nan_to_num(events["comm_type"][rows]), _JOINT)]
+    rows = rows[np.argsort(events["id"][rows], kind="stable")]
+    kinds = np.nan_to_num([events["comm_type"][rows], events["comm_size"][rows]]).T
+    group = events["group"][rows]
+    by_group = rows_by_key(group.number, np.ones(len(rows), dtype=np.bool_))
+    return {group[of[0]]: (rows[of], np.vstack([kinds[of], _END])) for of in by_group}
 
 
 def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:

@@ -502,6 +502,44 @@ def test_check_finds_collectives_that_astra_sim_lacks(tmp_path: Path) -> None:
     assert places == [1, 3, 4, 8, 9]
 
 
+def test_check_compares_the_collectives_of_ranks(tmp_path: Path) -> None:
+    """Only replays said that they differ, and ASTRA-sim never ended."""
+
+    def of(group: str, **numbers: int) -> dict[str, tuple[str, object]]:
+        values = {name: ("int64", number) for name, number in numbers.items()}
+        return {"pg_name": ("string", group), **values}
+
+    def collective(number: int, kind: int = 0, size: int = 4000, group: str = "tp") -> bytes:
+        return node(number, kind=COLL, attributes=of(group, comm_type=kind, comm_size=size))
+
+    broadcast, untyped = collective(1, 5), node(1, kind=COLL, attributes=of("tp", comm_size=4000))
+    on_cpu = node(4, kind=COLL, attributes={**of("tp"), "is_cpu_op": ("bool", True)})
+    first = [collective(2), collective(7, size=8), collective(4, 2), collective(5, 2, group="dp")]
+    ranks = [
+        first,
+        [broadcast, *reversed(first), collective(8, group="pp")],
+        [untyped, collective(3, 2), collective(9, size=8), on_cpu],
+        [collective(2), collective(4, 6), collective(7, size=9)],
+        [collective(2), collective(4, 2), collective(5, 2, 4001, group="dp")],
+        [collective(2, group="pp"), collective(3, 7, 7, group="pp")],
+    ]
+    path = write_traces(tmp_path / "t", ranks)
+    report = rewritelog.check(path)
+    assert not report.sound
+    assert report.findings.counts["collective-differs"] == 4
+    there = "all-gather of 4,000 bytes on rank 0"
+    found = map(str, report.findings.shown["collective-differs"])
+    assert [text.removeprefix(f"{path}/run.").split(": ", 1) for text in found] == [
+        ["3.et, node 1", f"collective 2 of group tp: all-to-all of 4,000 bytes here, {there}"],
+        ["4.et", "collective 3 of group tp: none here, all-reduce of 8 bytes on rank 0"],
+        ["4.et, node 2", f"collective 1 of group dp: all-gather of 4,001 bytes here, {there}"],
+        [
+            "5.et, node 1",
+            "collective 2 of group pp: reduce-scatter of 7 bytes here, none on rank 1",
+        ],
+    ]
+
+
 def test_check_follows_control_dependencies(tmp_path: Path) -> None:
     """It did not read them: ASTRA-sim refuses traces that name a node that is not there."""
     host = partial(node, attributes={"is_cpu_op": ("bool", True)})
