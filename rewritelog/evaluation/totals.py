@@ -195,7 +195,8 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
     model = fitted.name
     fits = [fit for (event, _), fit in fitted.fits.items() if event.startswith(LOST)]
     if not fits:
-        raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}")
+        source = f"`lost-cycles` writes such timing lines with {spelled('timings_out')}"
+        raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}; {source}")
     points = [_point(model, fit, values) for fit in fits]
     categories = []
     for event, point in zip((fit.event for fit in fits), points, strict=True):
