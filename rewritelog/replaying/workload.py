@@ -226,7 +226,7 @@ class Nodes:
         if self.mismatched:
             collectives = count_text(self.mismatched, "collective")
             used = "the type of the lowest rank and the largest size are used"
-            why = "a simulator may never end, and a rank may lack an earlier one"
+            why = "a simulator may never end (`rewritelog check` says where)"
             yield f"{collectives} whose type or size differs between ranks: {used}; {why}"
         alone = int(np.count_nonzero(self.ranks == 1))
         if alone and not self.recorded:

@@ -269,6 +269,9 @@ def test_collectives_that_do_not_belong_together_are_reported(tmp_path: Path) ->
     other = [second[0], large, second[2]]  # ASTRA-sim waits for ever, and no word was said
     (warning,) = replayed(tmp_path / "sizes", [second, other], NETWORK).warnings
     assert warning.startswith("1 collective whose type or size differs between ranks")
+    assert warning.endswith("a simulator may never end (`rewritelog check` says where)")
+    findings = rewritelog.check(tmp_path / "sizes/t").findings
+    assert [found.location.node for found in findings.shown["collective-differs"]] == [1]
 
 
 def test_the_first_lines_name_the_time_of_a_collective_once(tmp_path: Path) -> None:
