@@ -332,7 +332,7 @@ class WrittenTimings(Readable):
             for name, count in self.lacking.items()
         )
         reasons = {
-            "zero": "of duration 0, which is below the resolution of the trace",
+            "zero": "of duration 0: not timed, or shorter than the trace records",
             "unusable": "without values for their parameters, or that no line can hold"
             + (f": {lacking}" if lacking else ""),
         }
