@@ -70,7 +70,8 @@ def _flush(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        if error.errno not in _UNSUPPORTED:  # some file systems cannot flush folders
+            raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         os.close(descriptor)
 
@@ -357,7 +358,7 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(os.open(draft, flags, 0o666 if mode is None else 0o600), "wb") as file:
             if mode is not None:
-                with suppress(PermissionError):  # some file systems have no modes
+                with suppress(OSError):  # some file systems have no modes
                     os.fchmod(file.fileno(), mode)
             file.writelines(pieces)
         draft.replace(target)

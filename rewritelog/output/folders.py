@@ -74,7 +74,8 @@ def new_folder(out: Path, *, force: bool = False, flush: bool = True) -> Iterato
             try:  # a signal may come as soon as the folder is made
                 draft.mkdir(_mode(target))
                 if _mode(target) & stat.S_ISGID:  # which `mkdir` leaves out
-                    draft.chmod(stat.S_IMODE(draft.stat().st_mode) | stat.S_ISGID)
+                    with suppress(OSError):  # some file systems have no modes
+                        draft.chmod(stat.S_IMODE(draft.stat().st_mode) | stat.S_ISGID)
                 yield draft
                 if flush:
                     report_progress("flushing the output to the disk")
@@ -261,12 +262,12 @@ def _replace(out: Path, target: Path, draft: Path, *, force: bool) -> None:
     """Rename the draft to the output's name; an old output then has the draft's name."""
     try:
         draft.rename(target)  # over nothing or an empty folder
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+    except OSError:  # with any number: over a folder, sshfs answers EPERM
+        if not target.is_dir():
             raise
     else:
         return
-    if not force:
+    if not force and any(target.iterdir()):
         raise _not_empty_error(out)
     if not _exchange(draft, target):
         _rename_in_turn(target, draft, draft.with_name(f"{draft.name}.old"))
@@ -420,8 +421,10 @@ def _owner(fd: int) -> str:
 
 
 def _is_at(fd: int, path: Path) -> bool:
-    """Return whether an open file still is the one at a path."""
+    """Return whether an open file still is the one at a path, as far as inode numbers tell."""
+    status = os.fstat(fd)
     try:
-        return os.path.samestat(os.fstat(fd), path.stat(follow_symlinks=False))
+        is_same = os.path.samestat(status, path.stat(follow_symlinks=False))
     except FileNotFoundError:
         return False
+    return is_same or not os.path.samestat(status, os.fstat(fd))  # numbers that change tell nothing
