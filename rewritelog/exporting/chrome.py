@@ -7,6 +7,7 @@ that they start; a replay does so in memory.
 
 from __future__ import annotations
 
+import mmap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -277,4 +278,6 @@ def _mapped(path: Path, dtype: np.dtype[np.generic]) -> Table:
     """Return the rows of a file as a memory map; an empty file cannot be mapped."""
     if path.stat().st_size == 0:
         return np.empty(0, dtype=dtype)
-    return np.memmap(path, dtype=dtype, mode="r")
+    with path.open("rb") as file:  # numpy's own maps are shared, which FUSE may refuse
+        mapped = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+    return np.frombuffer(mapped, dtype)

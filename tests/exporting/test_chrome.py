@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import mmap
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +136,17 @@ def test_a_choice_has_no_flow_from_what_is_left_out(tmp_path: Path) -> None:
     assert len(phase(exported(logs, tmp_path / "all"), "s")) == 1
     assert phase(exported(logs, tmp_path / "one", pes="1"), "s") == []
     assert phase(exported(logs, tmp_path / "late", from_s=1.5), "s") == []
+
+
+def test_maps_need_not_be_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FUSE with direct I/O answers ENODEV, and nothing was exported."""
+    logs = write_logs(tmp_path / "in", [[seb(0, 1, messages=[message(0.5)])]])
+    events, plain = exported(logs, tmp_path / "plain"), mmap.mmap
+
+    def private(*args: Any, **more: Any) -> mmap.mmap:
+        if more.get("flags") != mmap.MAP_PRIVATE:
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+        return plain(*args, **more)
+
+    monkeypatch.setattr(mmap, "mmap", private)
+    assert exported(logs, tmp_path / "out") == events
