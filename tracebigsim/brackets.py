@@ -146,7 +146,7 @@ _pipes: Final = dict[Path, int | None]()
 
 
 def _append(path: Path, text: str) -> None:
-    """Append to a file with a single system call."""
+    """Append to a file with a single system call, unless the system cuts it short."""
     data = text.encode()
     try:
         if path not in _pipes:
@@ -154,14 +154,15 @@ def _append(path: Path, text: str) -> None:
         pipe = _pipes[path]
         descriptor = _opened(path) if pipe is None else pipe
         try:
-            written = os.write(descriptor, data)
+            while data and (written := os.write(descriptor, data)):
+                data = data[written:]
         finally:
             if pipe is None:
                 os.close(descriptor)
     except OSError as error:
         raise TraceFileError(path, error.strerror or str(error)) from error
-    if written != len(data):
-        raise TraceFileError(path, f"only {written} of {len(data)} bytes of lines were written")
+    if data:
+        raise TraceFileError(path, f"{len(data)} bytes of lines cannot be written")
 
 
 def _opened(path: Path) -> int:

@@ -178,6 +178,26 @@ def test_standard_output_is_the_default(
         tracebigsim.end("k")
 
 
+def test_lines_that_the_system_cuts_short_are_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program ended with an error, where one in C went on."""
+    plain, most = os.write, [13]
+    monkeypatch.setattr(os, "write", lambda file, data: plain(file, data[: most[0]]))
+    tracebigsim.output(tmp_path / "lines")
+    try:
+        for name in ("a", "b"):
+            tracebigsim.start()
+            tracebigsim.end(name)
+        assert events_of(scan((tmp_path / "lines").read_bytes())) == ["a", "b"]
+        most[0] = 0
+        tracebigsim.start()
+        with pytest.raises(TraceFileError, match="bytes of lines cannot be written"):
+            tracebigsim.end("c")
+    finally:
+        tracebigsim.output(None)
+
+
 def test_lines_that_standard_output_does_not_take_are_errors_of_this_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -509,6 +509,31 @@ def test_lost_lines_are_reported_after_any_number_of_reports(tmp_path: Path) -> 
     assert len(reports) == 21
 
 
+FAULTS = {
+    "write": (
+        "ssize_t write(int to, const void *data, size_t n)",
+        "return to == 2 ? syscall(SYS_write, to, data, n) : 0;",
+        "1 lines are lost: Input/output error",
+    ),
+    "close": (
+        "int close(int file)",
+        "(void)file; errno = EDQUOT; return -1;",
+        "lines may be lost: Disk quota exceeded",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", FAULTS)
+def test_lines_that_a_network_file_system_loses_are_reported(call: str, tmp_path: Path) -> None:
+    """A write of 0 bytes was tried for ever, and what a close reports was not asked for."""
+    function, fault, problem = FAULTS[call]
+    before = f"#include <sys/syscall.h>\n{function} {{ {fault} }}"
+    body = 'startTraceBigSim(); endTraceBigSim("k");'
+    program = build(tmp_path, ("a.c", main(body, before)), options=["-D_GNU_SOURCE"])
+    more = {"TRACEBIGSIM_OUTPUT": str(tmp_path / "lines")}
+    assert run([program], more=more).err == f"tracebigsim: {problem}\n"
+
+
 def test_a_buffer_of_no_number_of_bytes_is_reported(tmp_path: Path) -> None:
     """64k was a buffer of 64 bytes, and no line fits in one."""
     program = build(tmp_path, ("a.c", LOOP))

@@ -262,7 +262,8 @@ TRACEBIGSIM_APART_ size_t tracebigsim_write_rest_(int descriptor, const char *by
         errno = EAGAIN;
         return count;
       }
-    } else if (written < 0 && errno != EINTR) {
+    } else if (written == 0 || errno != EINTR) {
+      if (written == 0) errno = EIO;
       return count;
     }
   }
@@ -418,6 +419,7 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   const int locked = tracebigsim_try_lock_(TRACEBIGSIM_PATIENCE_MS_);
   char text[80];
+  int copy;
   void *holder = __atomic_load_n(&process->holder, __ATOMIC_RELAXED);
   if (locked || (holder == (void *)&tracebigsim_thread_ && !process->writing)) {
     tracebigsim_write_buffered_();
@@ -430,6 +432,9 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
     __atomic_store_n(&process->reports, 0, __ATOMIC_RELAXED); /* however many came before it */
     tracebigsim_report_(strerror(process->lost_reason), text);
   }
+  /* NFS and others refuse what was written, as beyond a quota, only when a descriptor is closed. */
+  copy = __atomic_load_n(&process->ready, __ATOMIC_ACQUIRE) ? dup(process->output) : -1;
+  if (copy >= 0 && close(copy) != 0) tracebigsim_report_(strerror(errno), "lines may be lost");
 }
 
 /* Keep other threads from reading the environment during a fork. Otherwise the child might get
