@@ -398,6 +398,8 @@ PAPI = """
 #define PAPI_OK 0
 #define PAPI_NULL (-1)
 #define PAPI_NOT_INITED 0
+#define PAPI_ENOEVNT (-7)
+#define PAPI_ECOUNT (-23)
 int PAPI_is_initialized(void);
 int PAPI_library_init(int version);
 int PAPI_thread_init(unsigned long (*number)(void));
@@ -405,18 +407,24 @@ int PAPI_create_eventset(int *set);
 int PAPI_add_named_event(int set, const char *name);
 int PAPI_start(int set);
 int PAPI_read(int set, long long *values);
+char *PAPI_strerror(int status);
 """
 PAPI_STUB = """
 #include "papi.h"
 #include <string.h>
-static int ready, counters;
+#include <unistd.h>
+static int process, counters;
 static long long ticks;
-int PAPI_is_initialized(void) { return ready; }
-int PAPI_library_init(int version) { ready = 1; return version; }
+int PAPI_is_initialized(void) { return process != 0; }
+int PAPI_library_init(int version) {
+  if (process != getpid()) counters = 0;
+  process = getpid();
+  return version;
+}
 int PAPI_thread_init(unsigned long (*number)(void)) { return number() == 0; }
 int PAPI_create_eventset(int *set) { *set = 5; return PAPI_OK; }
 int PAPI_add_named_event(int set, const char *name) {
-  if (set != 5 || strncmp(name, "PAPI_", 5) != 0) return -1;
+  if (set != 5 || strncmp(name, "PAPI_", 5) != 0) return PAPI_ENOEVNT;
   counters++;
   return PAPI_OK;
 }
@@ -424,29 +432,54 @@ int PAPI_start(int set) { return set == 5 ? PAPI_OK : -1; }
 int PAPI_read(int set, long long *values) {
   for (int i = 0; i < counters; i++) values[i] = (i + 1) * ticks;
   ticks += 100;
-  return set == 5 ? PAPI_OK : -1;
+  return set == 5 && process == getpid() ? PAPI_OK : -1; /* a child has no counters of its own */
+}
+char *PAPI_strerror(int status) {
+  return (char *)(status == PAPI_ECOUNT ? "Too many events or attributes" : "Event does not exist");
 }
 """
 
 
+def papi_program(folder: Path, body: str, before: str = "") -> Path:
+    """Build a program with counters that tick by 100, 200, ..."""
+    (folder / "papi.h").write_text(PAPI)
+    sources = [("stub.c", PAPI_STUB), ("a.c", main(body, before))]
+    return build(folder, *sources, options=["-DTRACEBIGSIM_PAPI", "-I", str(folder)])
+
+
 def test_counters_are_the_regions_own(tmp_path: Path) -> None:
-    (tmp_path / "papi.h").write_text(PAPI)
     body = "".join('startTraceBigSim(); endTraceBigSim("k", 1);' for _ in range(3))
-    program = build(
-        tmp_path,
-        ("stub.c", PAPI_STUB),
-        ("a.c", main(body)),
-        options=["-DTRACEBIGSIM_PAPI", "-I", str(tmp_path)],
-    )
+    program = papi_program(tmp_path, body)
     names = {"TRACEBIGSIM_PAPI_EVENTS": "PAPI_TOT_INS,PAPI_L2_TCM"}
     table = run([program], more=names).table()
     assert table.counters.tolist() == [100, 200] * 3
     assert set(table.time_unit) == {TimeUnit.SECONDS}
     printed = run([program], more={"TRACEBIGSIM_PAPI_EVENTS": "PAPI_TOT_INS,none"})
     assert printed.table().counters.tolist() == [100] * 3
-    assert "none: this counter is not available" in printed.err
+    assert printed.err == "tracebigsim: none: Event does not exist\n"
     printed = run([program], more={"TRACEBIGSIM_PAPI_EVENTS": "none"})
     assert (len(printed.table()), len(printed.table().counters)) == (3, 0)
+    printed = run(
+        [program], more={"TRACEBIGSIM_PAPI_EVENTS": ",".join("PAPI_" + c for c in "abcdefghi")}
+    )
+    assert len(printed.table().counters) == 3 * 8
+    assert printed.err == "tracebigsim: PAPI_i: Too many events or attributes\n"
+
+
+def test_a_forked_child_counts_for_itself(tmp_path: Path) -> None:
+    """Its lines had what its parent's counters counted."""
+    body = """startTraceBigSim();
+    if (fork() == 0) {
+      endTraceBigSim("across");
+      startTraceBigSim();
+      endTraceBigSim("child");
+      return 0;
+    }
+    wait(NULL);
+    endTraceBigSim("parent");"""
+    text = run([papi_program(tmp_path, body, "#include <sys/wait.h>")]).out.decode()
+    counted = re.findall(r"event:{ (\w+) }.*?(?:PAPI:{ (\d+) })? params", text)
+    assert counted == [("across", ""), ("child", "100"), ("parent", "100")]
 
 
 LOOP = main(

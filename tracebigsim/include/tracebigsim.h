@@ -464,6 +464,7 @@ TRACEBIGSIM_APART_ void tracebigsim_in_child_(void) {
   process->writing = 0;
   process->buffered = 0;
   process->lost = 0;
+  tracebigsim_thread_.counters = -1; /* PAPI's are those of the parent, until they start again */
 }
 
 /* Before glibc 2.34, pthread_atfork needs another library. */
@@ -967,14 +968,13 @@ static inline unsigned long tracebigsim_thread_number_(void) {
   return (unsigned long)(uintptr_t)&tracebigsim_thread_;
 }
 
-/* Start the library, once per process; return 0 if it does not work here. */
+/* Start the library, which does so once per process; return 0 if it does not work here. */
 TRACEBIGSIM_APART_ int tracebigsim_start_library_(void) {
-  int works = 1;
+  int is_started, works;
   if (!tracebigsim_lock_()) return 0;
-  if (PAPI_is_initialized() == PAPI_NOT_INITED) {
-    works = PAPI_library_init(PAPI_VER_CURRENT) == PAPI_VER_CURRENT &&
-            PAPI_thread_init(tracebigsim_thread_number_) == PAPI_OK;
-  }
+  is_started = PAPI_is_initialized() != PAPI_NOT_INITED; /* as in the child of a fork, too */
+  works = PAPI_library_init(PAPI_VER_CURRENT) == PAPI_VER_CURRENT &&
+          (is_started || PAPI_thread_init(tracebigsim_thread_number_) == PAPI_OK);
   tracebigsim_unlock_();
   return works;
 }
@@ -984,12 +984,15 @@ TRACEBIGSIM_APART_ const char *tracebigsim_add_counter_(const char *at) {
   tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
   char name[200];
   const size_t length = strcspn(at, ",");
-  const int fits = thread->counters < TRACEBIGSIM_MAX_COUNTERS_ && length < sizeof name;
+  int status = PAPI_ECOUNT;
   snprintf(name, sizeof name, "%.*s", (int)length, at);
-  if (fits && PAPI_add_named_event(thread->event_set, name) == PAPI_OK) {
+  if (thread->counters < TRACEBIGSIM_MAX_COUNTERS_) {
+    status = PAPI_add_named_event(thread->event_set, name);
+  }
+  if (status == PAPI_OK) {
     thread->counters++;
   } else {
-    tracebigsim_report_("this counter is not available (with the others)", name);
+    tracebigsim_report_(PAPI_strerror(status), name);
   }
   return at + length + (at[length] == ',');
 }
@@ -1076,7 +1079,7 @@ TRACEBIGSIM_APART_ void tracebigsim_print_(const char *event, size_t length, con
   size_t written;
   int index;
   record.counters = counted;
-  record.counter_count = tracebigsim_counters_();
+  record.counter_count = bracket->counters > 0 ? tracebigsim_counters_() : 0;
   for (index = 0; index < record.counter_count; index++) {
     counted[index] = ended_at[index] - bracket->began_at[index];
   }
