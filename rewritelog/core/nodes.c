@@ -300,13 +300,15 @@ static double number_of(const uint8_t *buf, const wire_field *field)
     double as_double;
     float as_float;
     if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32)
-        memcpy(&bits, buf + field->content, field->wire == WIRE_FIXED64 ? 8 : 4);
+        for (int64_t at = field->end; at > field->content;) /* the low byte is the first */
+            bits = bits << 8 | buf[--at];
+    uint32_t low = (uint32_t)bits;
     switch (field->number) {
     case DOUBLE: memcpy(&as_double, &bits, sizeof as_double); return as_double;
-    case FLOAT: memcpy(&as_float, &bits, sizeof as_float); return as_float;
-    case INT32: case SFIXED32: return (double)(int32_t)bits;
-    case SINT32: return (double)(int32_t)((uint32_t)bits >> 1 ^ sign);
-    case UINT32: case UFIXED32: return (double)(uint32_t)bits;
+    case FLOAT: memcpy(&as_float, &low, sizeof as_float); return as_float;
+    case INT32: case SFIXED32: return (double)(int32_t)low;
+    case SINT32: return (double)(int32_t)(low >> 1 ^ sign);
+    case UINT32: case UFIXED32: return (double)low;
     case INT64: case SFIXED64: return (double)(int64_t)bits;
     case SINT64: return (double)(int64_t)(bits >> 1 ^ sign);
     case UINT64: case UFIXED64: return (double)bits;

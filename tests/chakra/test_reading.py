@@ -2,12 +2,14 @@
 
 import gzip
 import re
+import subprocess
 import zlib
 from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
 import pytest
+from building import REPOSITORY, tool
 from chakrabuilder import (
     COLL,
     COMP,
@@ -80,6 +82,45 @@ def test_every_type_of_node_and_attribute_keeps_its_bytes(tmp_path: Path, packed
         assert np.isnan(part.number(f"all_{kind}")).all()
     assert part["group"].tolist() == ["a"] * 9 + [""]
     assert part["waits"].tolist() == [2] * 9 + [1]
+
+
+BIG_ENDIAN = r"""
+#include <stdio.h>
+#include <string.h>
+#include "rewritelog/core/core.h"
+
+int main(int count, char **names)
+{
+    uint8_t buf[4096];
+    int64_t fault[FAULT_SIZE], bytes = (int64_t)fread(buf, 1, sizeof buf, stdin);
+    trace_node node;
+    walk_nodes(buf, bytes, 0, false, &node, 1, fault);
+    for (int k = 1; k < count; k++) {
+        attribute found;
+        int64_t end = (int64_t)strlen(names[k]);
+        read_attributes(buf, &node, 1, (const uint8_t *)names[k], &end, 1, &found);
+        printf("%.17g\n", found.number);
+    }
+    return 0;
+}
+"""
+
+
+def test_attributes_have_their_values_on_a_big_endian_machine(tmp_path: Path) -> None:
+    """Those of fixed width were read in the machine's byte order: −0.1 was −1.5e−180."""
+    compiler, emulator = tool("s390x-linux-gnu-gcc"), tool("qemu-s390x-static")
+    source, program = tmp_path / "main.c", tmp_path / "program"
+    source.write_text(BIG_ENDIAN)
+    core = REPOSITORY / "rewritelog" / "core" / "nodes.c"
+    build: list[str | Path] = [compiler, "-static", "-I", REPOSITORY, source, core, "-o", program]
+    subprocess.run(build, check=True)
+    printed = subprocess.run(
+        [emulator, program, *(f"one_{kind}" for kind in VALUES)],
+        input=trace([], node(1, attributes=every_attribute())),
+        capture_output=True,
+        check=True,
+    )
+    assert [float(line) for line in printed.stdout.split()] == list(VALUES.values())
 
 
 def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
