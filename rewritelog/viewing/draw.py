@@ -255,7 +255,7 @@ def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any
     if panel.bars is None:
         pixels = np.round(255 * cell_colours(panel.cells, view)).astype(np.uint8)
         opaque = np.full((*pixels.shape[:2], 1), 255, dtype=np.uint8)
-        image = np.concatenate([pixels, opaque], axis=2).view(np.uint32)[:, :, 0]
+        image = np.concatenate([pixels, opaque], axis=2).view("<u4")[:, :, 0].astype(np.uint32)
         plot.image_rgba([image], x=view.from_s, y=0, dw=view.to_s - view.from_s, dh=view.rows)
     _add_bars(plot, view, panel)
     return plot

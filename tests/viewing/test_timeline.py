@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import itertools
 import json
 import os
@@ -131,6 +133,16 @@ def test_cells_have_the_colours_of_what_is_in_them(
         out = tmp_path / f"drawn.{kind}"
         assert run("timeline", two_pes, "-o", out).returncode == 0
         assert out.stat().st_size > 1000
+    opaque = {(*colour, 255) for colour in (work, kernel, inside, idle)}
+    assert opaque <= pixels_in_browser(tmp_path / "drawn.html")
+
+
+def pixels_in_browser(page: Path) -> set[tuple[int, ...]]:
+    """The distinct RGBA pixels of a page's one image, from the byte order that Bokeh names."""
+    written = r'"data":"([^"]*)"},"shape":[^]]*],"dtype":"uint32","order":"(\w+)"'
+    ((data, order),) = re.findall(written, page.read_text())
+    numbers = np.frombuffer(gzip.decompress(base64.b64decode(data)), f"{'<>'[order == 'big']}u4")
+    return set(map(tuple, numbers.astype("<u4").view(np.uint8).reshape(-1, 4).tolist()))
 
 
 def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
