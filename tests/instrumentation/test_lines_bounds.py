@@ -30,14 +30,14 @@ def answer(table: LineTable) -> tuple[object, ...]:
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("before", [b"", b"\n", b"7 TRACEBIGSIM k 1\r\n"])
 def test_a_text_that_ends_anywhere(before: bytes, line: bytes) -> None:
-    memory = Arena(len(before) + len(line), filler=ord("}")).open
-    text = np.frombuffer(before + line, dtype=np.uint8)
-    for size in range(len(before), len(text) + 1):
-        last = memory[len(memory) - size :]
-        last[:] = text[:size]
-        among_others = text[:size]
-        expected = answer(scan(text[:size].tobytes()))
-        assert answer(scan(last)) == answer(scan(among_others)) == expected
+    """A text without a newline at its end would be copied, and be read elsewhere."""
+    memory = Arena(len(before) + len(line) + 1, filler=ord("}")).open
+    for size in range(len(before), len(before + line) + 1):
+        text = (before + line)[:size]
+        expected = answer(scan(text))
+        for place in (slice(size + 1), slice(len(memory) - size - 1, None)):
+            memory[place] = np.frombuffer(text + b"\n", dtype=np.uint8)
+            assert answer(scan(memory[place])) == expected
 
 
 def test_a_text_of_more_numbers_and_names_than_are_read_at_once() -> None:

@@ -83,10 +83,12 @@ GOOD = {
     "9223372036854775807 TRACEBIGSIM: event:{ k }": Record("k", seb=2**63 - 1),
     "   4\tTRACEBIGSIM: event:{ k }": Record("k", seb=4),
     "Iteration 3 TRACEBIGSIM: event:{ k } seqno:{ 5 }": Record("k", seqno=5),
+    "3 steps TRACEBIGSIM: event:{ k } seqno:{ 5 }": Record("k", seqno=5),
     "12TRACEBIGSIM: event:{ k } seqno:{ 5 }": Record("k", seqno=5),
     "-3 TRACEBIGSIM: event:{ k } seqno:{ 5 }": Record("k", seqno=5),
     "done.TRACEBIGSIM: event:{ k } time:{ 1 }": Record("k", [], 1, SECONDS),
     "19 TRACEBIGSIM Cell::pairForces 53.0 11.0": Record("Cell::pairForces", [53, 11], seb=19),
+    "19\tTRACEBIGSIM\tk\t53.0\t11.0": Record("k", [53, 11], seb=19),
     "19 TRACEBIGSIM Foo<Bar, 3>::baz 5 3": Record("Foo<Bar, 3>::baz", [5, 3], seb=19),
     "19 TRACEBIGSIM phase 2 of nano info 7": Record("phase 2 of nano info", [7], seb=19),
     "19 TRACEBIGSIM phase 2.5.1": Record("phase 2.5.1", seb=19),
@@ -144,7 +146,9 @@ FAULTY = {
     "TRACEBIGSIM: event:{ k{ } time:{ 1 }": "field begins within",
     "TRACEBIGSIM: event:{ k{ }": "closing brace",
     "TRACEBIGSIM: event:{ k } } time:{ 1 }": "end of the line at '}'",
+    "TRACEBIGSIM: event:{ k seqno: { 3 } } time:{ 1 }": "field begins within",
     "TRACEBIGSIM: event:{ a\x00b } time:{ 1 }": "control character",
+    "TRACEBIGSIM: event:{ a\x7fb } time:{ 1 }": "control character",
     "TRACEBIGSIM: event:{ a\rb } time:{ 1 }": "control character",
     "TRACEBIGSIM: event:{ Cell::event:{ k } time:{ 1 }": "field begins within",
     E: "neither a time nor",
@@ -169,6 +173,7 @@ FAULTY = {
     f"19 TRACEBIGSIM k {TWENTY} 20": "more than 20",
     "19 TRACEBIGSIM k nan": "(NaN)",
     "19 TRACEBIGSIM k\x07b 1": "control character",
+    "19 TRACEBIGSIM k\x7fb 1": "control character",
     E + "time:{ 1 } params:{ 1,2 }": "not a number: '1,2'",
     E + "time:{ 1 } params:{ 1.0.0 }": "not a number",
     E + "time:{ 1 } params:{ 0x10 }": "not a number",
@@ -187,13 +192,14 @@ FAULTY = {
     E + "time:{ 1 } PAPI:{ 9223372036854775808 }": "does not fit in 64 bits",
     E + "time:{ 1 } PAPI:{ 1": "closing brace",
     E + "seqno:{ }": "one non-negative integer",
-    E + "seqno:{ -1 }": "one non-negative integer",
+    E + "seqno:{ -1 }": "one non-negative integer; at '-1'",
     E + "seqno:{ 1 2 }": "one non-negative integer",
     E + "seqno:{ 1.0 }": "not an integer",
     "9223372036854775808 " + E: "leading number does not fit",
     E + "time:{ 1 } " + E + "time:{ 1 }": "ran together",
     E + "time:{ 0.1TRACEBIGSIM: event:{ k } time:{ 1 }": "ran together",
     "TRACEBIGSIM: event:{ Cell::TRACEBIGSIM: event:{ k } time:{ 1 }": "ran together",
+    "TRACEBIGSIM: event:{ CellTRACEBIGSIM k } time:{ 1 }": "ran together",
     "19 TRACEBIGSIM" + E + "time:{ 1 }": "ran together",
     "1 TRACEBIGSIM Cel2 TRACEBIGSIM Cell 2 3": "ran together",
     E + "time:{ 1 } TRACEBIGSIM": "ran together",
@@ -238,6 +244,23 @@ def test_invalid_utf_8_is_shown_with_backslashes() -> None:
     table = scan(b"TRACEBIGSIM: event:{ \xff } time:{ 1 }\nTRACEBIGSIM: event:{ \xfe\n")
     assert table.events == (r"\xff",)
     assert table.faults[0].text == r"TRACEBIGSIM: event:{ \xfe"
+
+
+def test_the_longest_line_has_a_mebibyte() -> None:
+    line = E + "time:{ 1 }"
+    table = scan(
+        "\n".join("x" * (size - len(line)) + line for size in (1 << 20, (1 << 20) + 1)).encode()
+    )
+    assert table.line.tolist() == [1]
+    assert "longer than 1048576 bytes" in table.faults[0].problem
+
+
+def test_events_whose_names_begin_alike_are_told_apart() -> None:
+    names = ["kernel", "kernel2", "kern", "kernel"]
+    table = scan(
+        "\n".join(f"TRACEBIGSIM: event:{{ {name} }} time:{{ 1 }}" for name in names).encode()
+    )
+    assert [table.events[event] for event in table.event] == names
 
 
 @pytest.mark.long

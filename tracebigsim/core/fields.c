@@ -2,11 +2,12 @@
    `line->at`; after a fault it is at the place that is wrong. */
 #include "reader.h"
 
-enum { EVENT, TIME, CYCLES, PAPI, SEQNO, PARAMS, FIELDS };
+/* No field's name is the beginning of a later one. */
+enum { EVENT, CYCLES, TIME, PAPI, SEQNO, PARAMS, FIELDS };
 
-static const char *const NAMES[FIELDS] = {"event", "time", "time_in_cycles",
+static const char *const NAMES[FIELDS] = {"event", "time_in_cycles", "time",
                                           "PAPI",  "seqno", "params"};
-static const int64_t LENGTHS[FIELDS] = {5, 4, 14, 4, 5, 6};
+static const int64_t LENGTHS[FIELDS] = {5, 14, 4, 4, 5, 6};
 
 /* Move past blanks; return whether the line ends there. */
 static bool line_ends(line_reader *line)
@@ -24,20 +25,13 @@ static bool closes(line_reader *line)
     return true;
 }
 
-/* Return whether a byte may be part of a field's name. */
-static bool in_field_name(uint8_t byte)
-{
-    return ((byte | 32) >= 'a' && (byte | 32) <= 'z') || byte == '_';
-}
-
-/* Return the number of the field whose name is at the line's position, -1 if there is none. */
+/* Return the number of the field whose name begins at the line's position, -1 if there is none. */
 static int field_at(const line_reader *line)
 {
     for (int field = 0; field < FIELDS; field++) {
         int64_t after = line->at + LENGTHS[field];
         if (after <= line->end && line->text[line->at] == NAMES[field][0]
-            && !memcmp(line->text + line->at, NAMES[field], (size_t)LENGTHS[field])
-            && (after == line->end || !in_field_name(line->text[after])))
+            && !memcmp(line->text + line->at, NAMES[field], (size_t)LENGTHS[field]))
             return field;
     }
     return -1;
