@@ -70,13 +70,23 @@ def test_a_mark_behind_the_end_by_rounding_is_at_the_end(tmp_path: Path) -> None
     assert brackets.ends.tolist() == [end - start]
 
 
+@pytest.mark.parametrize(("start", "end"), [(0.0, 1.0), (1e6, 1e6 + 1), (-1e6 - 1, -1e6)])
+def test_times_may_be_rounded_four_times(start: float, end: float, tmp_path: Path) -> None:
+    rounding = 4 * 2.0**-52 * max(abs(start), abs(end))
+    sebs = [seb(start, end, events=bracket(0.5, 1 + share * rounding)) for share in (1, 1.5)]
+    brackets = brackets_in(tmp_path, *sebs)
+    assert brackets.counts.tolist() == [1, IRREGULAR]
+    assert brackets.ends.tolist() == [1.0]
+
+
 def test_in_an_unclosed_seb_only_the_order_of_marks_counts(tmp_path: Path) -> None:
     brackets = brackets_in(
         tmp_path,
         seb(1.0, -1.0, events=bracket(0.5, 1e9)),
         seb(2.0, -1.0, events=bracket(0.5, 0.25)),
+        seb(2.0, 2.0, events=bracket(0.0, 0.25)),
     )
-    assert brackets.counts.tolist() == [1, IRREGULAR]
+    assert brackets.counts.tolist() == [1, IRREGULAR, IRREGULAR]
     assert brackets.ends.tolist() == [1e9]
 
 

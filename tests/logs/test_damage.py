@@ -67,6 +67,7 @@ AT_FORWARD = AT_BACKWARD + 8
         (AT_EVENTS, i4(10**9), "number of log events", "log event count 1000000000 does not fit"),
         (AT_EVENTS + 4, b"\x09", "log event type", "type 9"),
         (AT_EVENTS + 4, b"\x00", "log event type", "type 0"),
+        (AT_EVENTS + 4, b"\xff", "log event type", "type -1"),
         (AT_EVENTS + 13, i4(-2), "log event text length", "negative text length -2"),
         (AT_EVENTS + 13, i4(10**6), "log event text length", "1000000 bytes does not fit"),
         (AT_BACKWARD, i4(-1), "number of backward dependencies", "negative count -1"),
@@ -100,6 +101,12 @@ def test_a_timeline_that_claims_too_many_sebs(count: int, logs: Path) -> None:
 def test_a_timeline_that_ends_before_the_next_begins(logs: Path) -> None:
     overwrite(logs / "bgTrace0", HEAD, i4(1))
     assert "bytes left over" in str(refused(logs))
+
+
+def test_a_byte_after_the_last_timeline(logs: Path) -> None:
+    with (logs / "bgTrace0").open("ab") as file:
+        file.write(b"\0")
+    assert "bytes left over after the last SEB: 1" in str(refused(logs))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
