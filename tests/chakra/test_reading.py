@@ -131,9 +131,11 @@ def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
 
     odd = b"".join(
         (
-            field(7, 5), field(10, b""), field(3, 2**32 + 4), field(5, 3),
+            field(7, 5), field(10, b""), field(3, 2**32 + 4), field(4, 6), field(5, 3),
             named(b"int", field(7, 2**32 - 1)), named(b"uint", field(11, -1)),
             named(b"sint", field(15, 2**32 + 3)), named(b"flag", field(27, 5)),
+            named(b"big", field(13, -1)), named(b"text", field(9, 8), field(29, b"a text")),
+            named(b"pg_name", field(29, b"a group"), field(9, 8)),
             named(b"kept", field(9, 8), field(60, 1), field(2, b"a doc")),
             named(b"last", field(9, 8), field(29, b"text"), field(9, 7)),
             field(5, varint(4) + varint(2**64 - 1)), field(8, field(2, b"[[1]]")),
@@ -145,9 +147,11 @@ def test_odd_protobuf_reads_as_others_read_it(tmp_path: Path) -> None:
     (part,) = traces.read(traces.files[0])
     expected = {"id": 2**64 - 1, "name": "second", "type": COMP, "duration_us": 9,
                 "shapes": "[[1]]", "int": -1, "uint": 2**32 - 1, "sint": -2, "flag": 1, "kept": 8,
-                "last": 7}  # fmt: skip
+                "last": 7, "big": 2.0**64, "group": ""}  # fmt: skip
     assert {name: part[name].tolist()[0] for name in expected} == expected
-    assert part["waited_for"].tolist() == [3, 4, 2**64 - 1]
+    assert np.isnan(part.number("text")).all()
+    assert part["waited_for"].tolist() == [3, 4, 2**64 - 1, 6]
+    assert (part["data_waits"].tolist(), part["waits"].tolist()) == ([3], [4])
     assert written(traces, traces.files[0], 2.0) == trace(
         [odd.replace(field(2, b"first") + field(7, 9), field(2, b"first") + field(7, 18))]
     )
@@ -207,8 +211,8 @@ def test_the_real_trace_keeps_its_bytes_in_parts_of_any_size(
 
 def test_a_changed_duration_changes_its_field_and_the_length_alone(tmp_path: Path) -> None:
     rest = {"is_cpu_op": ("bool", False)}
-    old = [node(1, duration=100, attributes=rest), node(2, duration=0), node(3, duration=7)]
-    new = [node(1, duration=200, attributes=rest), node(2, duration=0), node(3, duration=14)]
+    old = [node(1, duration=100, attributes=rest), node(2, duration=0), node(3, duration=64)]
+    new = [node(1, duration=200, attributes=rest), node(2, duration=0), node(3, duration=128)]
     traces = opened(write_traces(tmp_path / "t", [old]))
     assert written(traces, traces.files[0], 2.0) == trace(new)
 
@@ -242,12 +246,14 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (trace([node(1)])[:-3], "node 0: the file ends within a message"),
         (trace([]) + b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "node 0: a number has more than"),
         (trace([]) + b"\xff\xff\xff\xff\x7f", "node 0: a message of more than"),
+        (trace([]) + varint(2**63), "node 0: a message of more than"),
         (trace([b"\x38" + b"\xff" * 11]), "node 0: a number has more than 64 bits"),
         (trace([b"\x38\xff"]), "node 0: a number is cut off"),
+        (trace([b"\x38"]), "node 0: a number is cut off"),
         (bytes(1000), "byte 1, node 0: an empty message"),
         (trace([node(1)]) + bytes(7), "node 1: an empty message"),
         (trace([node(1), b"\x00\x01"]), "node 1: a field with the invalid number 0"),
-        (trace([field(1, b"ten")]), "the field with the number 1 has another type"),
+        (trace([varint(2**32 + 8) + b"\x01"]), "a field with the invalid number 536870913"),
         (trace([b"\x0e"]), "a field with the unknown wire type 6"),
         (trace([group(3)]), "the field with the number 3 has another type"),
         (trace([varint(60 << 3 | 4)]), "node 0: the end of a group with the number 60, which has"),
@@ -259,7 +265,12 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (trace([group(60, b"\x00\x01")]), "a field with the invalid number 0"),
         (trace([groups(101)]), "node 0: more than 100 groups within each other"),
         (trace([varint(10 << 3 | 2) + b"\x7f"]), "a field reaches beyond its message"),
-        (trace([field(10, field(4, field(1, b"123")))]), "a list of 3 bytes holds no whole number"),
+        (trace([varint(60 << 3 | 2) + b"\x01"]), "a field reaches beyond its message"),
+        (trace([varint(60 << 3 | 2) + varint(2**63)]), "a field reaches beyond its message"),
+        (trace([varint(60 << 3 | 1) + bytes(7)]), "a field reaches beyond its message"),
+        (trace([varint(60 << 3 | 5) + bytes(3)]), "a field reaches beyond its message"),
+        (trace([field(10, field(4, field(1, bytes(12))))]), "a list of 12 bytes holds no whole"),
+        (trace([field(10, field(6, field(1, bytes(6))))]), "a list of 6 bytes holds no whole"),
         (trace([field(10, field(8, field(1, b"\x80")))]), "a number is cut off"),
         (trace([], node(7)), "the metadata, its first message: the field with the number 1"),
         (b"not a trace at all", "the metadata, its first message"),
@@ -276,6 +287,42 @@ def test_damage_is_named_with_file_offset_and_node(
     with pytest.raises(DamagedLogError, match=message) as caught:
         parts_of(path)
     assert str(caught.value).startswith(f"{path}, byte ")
+
+
+def wrong_types() -> list[bytes]:
+    """Nodes with one field each that has another type than the schema says."""
+    number, text, eight, four = field(1, 5), field(1, b"x"), b"\x09" + bytes(8), b"\x0d" + bytes(4)
+
+    def numbered(value: bytes, *numbers: int) -> list[bytes]:
+        return [varint(number << 3 | value[0] & 7) + value[1:] for number in numbers]
+
+    lists = {
+        **dict.fromkeys((8, 10, 12, 14, 16, 18, 28), eight),
+        **dict.fromkeys((4, 22, 26), four),
+        **dict.fromkeys((6, 20, 24), eight),
+        **dict.fromkeys((30, 32), number),
+    }
+    attributes = [
+        *numbered(text, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27),
+        *numbered(number, 1, 2, 3, 5, 19, 21, 23, 25, 29, 31, *lists),
+        *(field(number, value) for number, value in lists.items()),
+    ]
+    return [
+        *numbered(text, 1, 3, 6, 7),
+        *numbered(eight, 4, 5),
+        *numbered(number, 2, 8, 9, 10),
+        *(field(tensors, wrong) for tensors in (8, 9) for wrong in numbered(number, 1, 2, 3)),
+        *(field(10, wrong) for wrong in attributes),
+    ]
+
+
+def test_every_field_has_the_type_that_the_schema_says(tmp_path: Path) -> None:
+    path = tmp_path / "run.0.et"
+    traces = [trace([node(1), wrong]) for wrong in wrong_types()]
+    for data in (*traces, trace([], field(1, 5)), trace([], field(2, field(3, 5)))):
+        path.write_bytes(data)
+        with pytest.raises(DamagedLogError, match=r"field with the number \d+ has another type"):
+            parts_of(path)
 
 
 def test_offsets_of_damage_are_those_in_the_file(
