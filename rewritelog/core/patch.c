@@ -89,7 +89,8 @@ static bool stays(int64_t k, const regions *r)
     return r->old[k] == r->new[k] && r->old[k + 1] == r->new[k + 1];
 }
 
-/* Return the new time of a time in region `k`: linear, or unchanged in a region that stays. */
+/* Return the new time of a time in region `k`: linear, or unchanged in a region that stays. It is not
+   beyond the region's new end, which is the sum of the same terms, and rounding is monotonic. */
 static double map_within(double time, int64_t k, const regions *r)
 {
     if (stays(k, r))
@@ -98,9 +99,9 @@ static double map_within(double time, int64_t k, const regions *r)
     if (inside == 0.0)
         return r->new[k];
     if (isnan(r->predicted[k]))
-        return smaller(r->new[k] + inside * r->factor, r->new[k + 1]);
+        return r->new[k] + inside * r->factor;
     double share = inside / (r->old[k + 1] - r->old[k]);
-    return smaller(r->new[k] + share * r->predicted[k], r->new[k + 1]);
+    return r->new[k] + share * r->predicted[k];
 }
 
 /* Return the new time of a time since the start of the SEB, which is not beyond its end. The end

@@ -74,6 +74,12 @@ def test_regions_before_inside_and_after_the_bracket(tmp_path: Path) -> None:
     assert case.report.count(BlockCount.BY_MODEL) == 1
 
 
+def test_times_move_in_a_region_that_ends_where_it_did(tmp_path: Path) -> None:
+    case = Case(tmp_path, seb(0, 10, events=bracket(2, 6), messages=[message(4)]), [("k", 2)])
+    assert list(case.events) == times(4, 6)
+    assert list(case.sent) == times(5)
+
+
 def test_several_brackets_are_each_a_middle_region(tmp_path: Path) -> None:
     original = seb(
         0, 10, events=bracket(1, 2) + bracket(4, 8), messages=[message(t) for t in (1.5, 3, 6, 9)]
