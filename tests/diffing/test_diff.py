@@ -159,6 +159,7 @@ def with_event(index: int, **fields: Any) -> dict[str, Any]:
         ({"obj_id": (-1, -1, 7, -1)}, "objId", "-1", "7"),
         ({"obj_id": (7, 8, 9, 10)}, "objId", "-1", "7"),
         ({"obj_id": (-1, -1, -1, 7)}, "objId", "-1", "7"),  # the last bytes of a SEB
+        ({"obj_id": (-1, -1, -1, -1 - (1 << 24))}, "objId", "-1", "-16777217"),  # its last byte
         ({"messages": [message(0.5, 0.75)]}, "number of messages", "2", "1"),
         ({"backward": [0]}, "backward dependencies", "[0, 1]", "[0]"),
         ({"backward": [0, 9]}, "backward dependencies", "[0, 1]", "[0, 9]"),
@@ -170,6 +171,7 @@ def with_event(index: int, **fields: Any) -> dict[str, Any]:
         (with_message(size=-64), "message size", "64", "-64"),
         (with_message(group=3), "message group", "1", "3"),
         (with_message(group=65537), "message group", "1", "65537"),
+        (with_message(group=1 + (1 << 24)), "message group", "1", "16777217"),
         (with_event(0, type=2), "log event type", "3", "2"),
         (with_event(2, r_time=-0.0), "log event rTime", "0.5", "-0"),
         (with_event(2, data=-7), "log event index", "7", "-7"),
@@ -185,15 +187,15 @@ def test_every_field_that_differs_is_named(
     version: int, change: dict[str, Any], label: str, old: str, new: str, tmp_path: Path
 ) -> None:
     plain = seb(0, 1, **BASE)
-    write_logs(tmp_path / "a", [[plain], [plain, plain]])
+    write_logs(tmp_path / "a", [[plain], [plain, plain, plain]])
     write_logs(
         tmp_path / "b",
-        [[plain], [plain, plain | change]],
+        [[plain], [plain, plain | change, plain]],
         log_version=version,
         order="little" if version == 6 else "big",
     )
     comparison = report_of(tmp_path / "a", tmp_path / "b")
-    ignored = {} if version == 6 else {"mpiOp": 3, "mpiSize": 3}
+    ignored = {} if version == 6 else {"mpiOp": 4, "mpiSize": 4}
     assert changes(comparison) == {label: 1} | ignored
     first = next(field for field in comparison["fields"] if field["field"] == label)["first"]
     assert (first["pe"], first["seb"], first["a"], first["b"]) == (1, 1, old, new)
