@@ -127,7 +127,6 @@ static void open_bucket(const replay_args *args, int64_t bucket)
         queue->in_buckets--;
         node = next;
     }
-    args->heads[bucket] = -1;
     queue->current = bucket;
 }
 
