@@ -149,6 +149,7 @@ def test_shares_are_in_proportion_within_their_bounds() -> None:
     assert shares(40, [3, 1], [0, 15], [99, 99]) == [25, 15]
     assert shares(40, [3, 1], [0, 0], [20, 99]) == [20, 20]
     assert shares(10, [1, 1, 1], [0, 0, 0], [99, 99, 99]) == [4, 3, 3]
+    assert shares(10, [3, 2, 2], [0, 0, 0], [99, 99, 99]) == [4, 3, 3], "2.86 is nearer to 3"
     assert shares(3, [1, 1], [2, 2], [9, 9]) == [2, 2]
     assert shares(50, [1, 1], [2, 2], [9, 9]) == [9, 9]
     assert sum(shares(1001, np.sqrt(np.arange(1, 60)), [1] * 59, [30] * 59)) == 1001

@@ -198,7 +198,28 @@ def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
     times = Counter(params for _, _, event, params in listed(logs) if event == "self")
     assert set(times.values()) == {1, 4} or set(times.values()) == {4}
     assert report.replicates == sum(times.values()) - len(times) > 0
+    assert report.chosen == 12 + report.replicates
+    assert not warned(report, "of fraction"), "replicates come on top of it"
     assert "variation of pair(p1, p2): 0.7 %" in report.text()
+
+
+def test_replicates_of_categories_are_told_by_the_most(tmp_path: Path) -> None:
+    """Points of one category recur 4 times in the run, those of the other twice."""
+    logs = write_logs(
+        tmp_path / "in", [[seb(k, k + 1, events=bracket(0.2, 0.4)) for k in range(60)]]
+    )
+    write_params(logs, 0, *[(k, "pair", k % 10, int(k >= 40)) for k in range(60)])
+    (tmp_path / "f.toml").write_text(FORMULA)
+    noisy = [("pair", seconds, 500.0, 0.0) for seconds in (0.942, 1.0, 1.058)]
+    report = run(
+        logs,
+        fraction=0.2,
+        formulas=tmp_path / "f.toml",
+        timings=(write_timings(tmp_path / "t", *noisy),),
+    )
+    times = Counter((side, n) for _, _, _, (n, side) in listed(logs))
+    assert [max(times[side, n] for n in range(10)) for side in (0, 1)] == [4, 2]
+    assert warned(report, "pair", "vary by 5.8 %", "up to 4 times")
 
 
 def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
@@ -212,6 +233,11 @@ def test_what_will_be_extrapolated_is_warned_of(logs: Path) -> None:
         for pe in range(4)
     )
     assert pair.outside == outside > 4
+    assert pair.beyond != outside
+    of_pair = dict(zip(report.table.heads, report.table.rows[0], strict=True))
+    assert of_pair["outside"] == f"{100 * outside / 80:.1f} %"
+    assert of_pair["beyond"] == f"{100 * pair.beyond / 80:.1f} %"
+    assert report.to_json()["extrapolated_share"] == report.extrapolated / 120
     assert warned(report, "pair", "would be extrapolated from the 2 points", "fraction")
 
 

@@ -43,6 +43,14 @@ def test_the_fraction_is_kept_over_all_strata_together(method: SampleMethod) -> 
     assert chosen == sorted(chosen, reverse=True)
 
 
+def test_shares_are_as_the_roots_of_rows_times_coefficients() -> None:
+    one, three = lognormal(800, 1), np.random.default_rng(1).uniform(1, 2, (100, 3))
+    one += np.arange(800)[:, None] / 1000  # different points
+    strata = [stratum(one, event="one"), stratum(three, event="three")]
+    chosen = [len(choice.rows) for choice in choose(strata, Plan(1 / 15))]
+    assert chosen == [40, 20], "the roots of 800 · 2 and of 100 · 4"
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_are_rising_and_none_is_there_twice(method: SampleMethod) -> None:
     choice = choice_of(lognormal(500, 2), Plan(0.3, method))
