@@ -3,6 +3,8 @@
 import json
 import os
 import threading
+from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +79,7 @@ def test_more_folds_than_lines_are_told(timings: Path) -> None:
     report = compare(CompareCommand((write_timings(timings, *CUBIC[:6]),), ("least-squares",)))
     assert (report.to_json()["folds"], report.warnings) == (6, ())
     assert "6 folds" in report.text()
+    assert compare(CompareCommand((timings,), ("least-squares",), folds=4)).warnings == ()
 
 
 def test_a_comparison_without_any_prediction_fails(tmp_path: Path) -> None:
@@ -110,6 +113,15 @@ def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> Non
     assert "100.00 %" in report.text()
 
 
+def test_only_the_first_line_of_all_is_left_out_of_later_ones(tmp_path: Path) -> None:
+    lines = write_timings(tmp_path / "t.txt", *[("k", 1e-6 * t, 1.0) for t in (8, 1, 2, 4)])
+    (tmp_path / "c.txt").write_text("k 0.0 1e-6\n")
+    command = CompareCommand((lines,), ("coefficients",), coefficients=tmp_path / "c.txt")
+    (trial,) = compare(command).tried
+    assert trial.overall.sum_error == pytest.approx(4 / 15 - 1)
+    assert trial.overall.later_sum_error == pytest.approx(3 / 7 - 1)
+
+
 def test_an_event_of_one_line_is_never_predicted(tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", *CUBIC[:6], ("single", 1.0, 2.0))
     report = compare(CompareCommand((path,), ("least-squares",), folds=3))
@@ -123,8 +135,10 @@ def test_failed_fits_are_counted(timings: Path, monkeypatch: pytest.MonkeyPatch)
     plane = report.tried[0]
     assert (plane.fits, plane.failed_fits, plane.overall.predicted) == (4, 0, 43)
 
+    reasons = chain(["it is Monday"], repeat("it is still Monday"))
+
     def fails(*_: object) -> None:
-        raise ModelError("it is Monday")
+        raise ModelError(next(reasons))
 
     monkeypatch.setattr("rewritelog.models.least_squares.LeastSquares.fit", fails)
     report = compare(CompareCommand((timings,), ("least-squares",), folds=4))
@@ -145,12 +159,19 @@ def test_repeats_and_fractions(timings: Path) -> None:
     assert first == second
     assert first["models"][0]["fits"] == 3
     assert first["models"][0]["overall"]["lines"] == 3 * (20 + 1)
-    assert first["models"][0]["overall"]["sum_error"] >= 0
+    of_seeds = [
+        compare(replace(command, repeats=1, seed=seed)).tried[0].overall for seed in (1, 2, 3)
+    ]
+    for error in ("sum_error", "later_sum_error"):
+        errors = [getattr(score, error) for score in of_seeds]
+        assert min(errors) < 0 < max(errors)
+        assert first["models"][0]["overall"][error] == pytest.approx(np.mean(np.abs(errors)))
     assert (
         json.loads(json_text(compare(command).to_json()), parse_constant=pytest.fail)["fraction"]
         == 0.5
     )
     assert "fits to 0.5 of each event's lines × 3, seed 1" in compare(command).text()
+    assert "+" not in str(compare(command).table), "means of magnitudes have no sign"
 
 
 def test_counters_and_parameters_get_the_same_lines(tmp_path: Path) -> None:

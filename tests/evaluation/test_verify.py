@@ -86,6 +86,16 @@ def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> Non
         assert (row.overall.later_sum_error != row.overall.sum_error) is left_out
 
 
+def test_an_event_has_one_first_line_whatever_its_numbers_of_parameters(tmp_path: Path) -> None:
+    lines = [("k", 1e-6), ("k", 1e-6), *[("k", 1e-6 * n, float(n)) for n in range(1, 9)]]
+    path = write_timings(tmp_path / "fit.txt", *lines)
+    fit(FitCommand((path,), "least-squares", output=tmp_path / "m.json"))
+    path = write_timings(tmp_path / "t.txt", ("k", 3e-6, 2.0), ("k", 4e-6))
+    score = verify(tmp_path / "m.json", [path]).overall
+    assert score.sum_error == pytest.approx(3 / 7 - 1)
+    assert score.later_sum_error == pytest.approx(1 / 4 - 1)
+
+
 def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:
     lines = [("other", 1.0, 3.0), ("k", 2e-6, 2.0), ("k", 3e-6), ("k", 5e-6, 4.0)]
     report = verify(model, [write_timings(tmp_path / "t.txt", *lines)])
@@ -168,6 +178,18 @@ def test_the_worst_of_several_files(model: Path, tmp_path: Path) -> None:
     assert [line.where for line in report.worst] == [f"{files[3]}:2", f"{files[2]}:2"]
     assert report.overall.lines == 8
     assert not verify(model, files, worst=0).worst
+
+
+def test_the_worst_of_several_events_come_first_also_among_equal_errors(tmp_path: Path) -> None:
+    """The second event has the worst line, and three lines whose errors are the same."""
+    right = [(event, 1e-6, 5.0) for event in ("a", "b") for _ in range(9)]
+    fitted = write_timings(tmp_path / "fit.txt", *right)
+    fit(FitCommand((fitted,), "least-squares", output=tmp_path / "m.json"))
+    lines = [("a", 1.25e-6, 1.0), *[("b", 2e-6, float(n)) for n in (1, 2, 3)], ("b", 1e-5, 4.0)]
+    path = write_timings(tmp_path / "t.txt", *lines)
+    worst = verify(tmp_path / "m.json", [path], worst=2).worst
+    assert [line.where for line in worst] == [f"{path}:5", f"{path}:2"]
+    assert [line.relative_error for line in worst] == pytest.approx([0.9, 0.5])
 
 
 def test_machine_and_person_read_the_same(model: Path, tmp_path: Path) -> None:
