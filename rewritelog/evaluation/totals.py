@@ -205,7 +205,7 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
         is_negative = bool(row.negative[0])
         if math.isnan(low + high) and seconds == 0 and not is_negative:
             low = high = 0.0  # a category that no run ever had
-        name, low, high = event.removeprefix(LOST), min(max(low, 0.0), seconds), max(high, seconds)
+        name = event.removeprefix(LOST)
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
         categories.append(CategoryTotal(name, seconds, low, high, is_outside, is_negative))
     run = RunPrediction(model, points[0], tuple(categories))

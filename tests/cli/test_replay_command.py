@@ -215,6 +215,8 @@ def test_rewritten_logs_are_compared_by_the_params_that_they_left_behind(
         compared["categories_s"][event],
     )
     assert after_s == pytest.approx(before_s / 2)
+    ranges = [(part["first_pe"], part["pes"]) for part in compared["pe_ranges"]]
+    assert ranges == [(0, 5), (5, 5), (10, 6)]
 
 
 def test_another_program_is_not_compared_by_params_that_are_not_its_own(

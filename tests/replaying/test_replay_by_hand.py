@@ -240,6 +240,7 @@ def test_sebs_in_a_circle_never_run(tmp_path: Path) -> None:
     blocked = replay(write_logs(tmp_path / "logs", [line])).blocked
     assert (blocked.count, blocked.roots, blocked.in_cycles) == (2, 0, 2)
     assert "cycle" in blocked.examples[0].reason
+    assert blocked.examples[0].blocked_others == 1
 
 
 def test_the_critical_path_goes_through_the_pe_that_was_waited_for(tmp_path: Path) -> None:
@@ -257,11 +258,8 @@ def test_what_is_gained_were_a_name_free_is_found_by_replay(tmp_path: Path) -> N
     ]
     report = replay(write_logs(tmp_path / "logs", lines))
     assert report.predicted_s == 5.5
-    assert {gain.name: gain.gain_s for gain in report.gains} == {
-        "long": 1.5,
-        "other": 0.5,
-        "short": 0.0,
-    }
+    gains = [(gain.name, gain.gain_s) for gain in report.gains]
+    assert gains == [("long", 1.5), ("other", 0.5), ("short", 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -296,16 +294,47 @@ def test_large_logs_have_fewer_gains_unless_asked_for(
 ) -> None:
     line = [seb(0, k + 1, name=f"name {k}".encode()) for k in range(4)]
     logs = write_logs(tmp_path / "logs", [line])
-    write_params(logs, 0, (3, "kernel", 1.0))
+    write_params(logs, 0, (2, "other", 1.0), (3, "kernel", 1.0))
     monkeypatch.setattr(analysis, "MOST_REPLAYED_SEBS", 12)
     some = replay(logs)
     assert [gain.name for gain in some.gains] == ["name 3", "name 2"]
     assert [gain.name for gain in some.event_gains] == ["kernel"]
-    assert "Not replayed without 2 more names and events, since the log is large" in some.text()
+    assert "Not replayed without 3 more names and events, since the log is large" in some.text()
     every = replay(logs, options=ReplayOptions(gains=10))
-    assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 1, 0)
+    assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 2, 0)
     monkeypatch.setattr(analysis, "MOST_REPLAYED_SEBS", 1)
     assert [gain.name for gain in replay(logs).gains] == ["name 3"]
+    monkeypatch.undo()
+    monkeypatch.setattr(analysis, "MOST_GAINS", 1)
+    most = replay(logs)
+    assert [gain.name for gain in (*most.gains, *most.event_gains)] == ["name 3", "kernel"]
+
+
+def test_the_text_has_the_largest_gains_and_one_row_of_small_events(tmp_path: Path) -> None:
+    """PE 0 runs six events of 1 to 6 s, then 0.5 and 0.05 s without one; six PEs run nothing."""
+    line = [seb(0, k, name=b"work") for k in range(1, 7)]
+    line += [seb(0, 0.5, name=b"rest"), seb(0, 0.05, name=b"tiny")]
+    logs = write_logs(tmp_path / "logs", [line, *[[]] * 6])
+    write_params(logs, 0, *[(k, f"e{k + 1}", 1.0) for k in range(6)])
+    report = replay(logs)
+    gains, lost = (
+        re.findall(r"^  (\S.*?)  +(\S+) s .*?(\S+) %$", part, re.MULTILINE)
+        for part in report.text().split("\n\n")[1:]
+    )
+    assert [name for name, *_ in gains] == ["work", "e6", "e5", "e4", "e3", "e2"]
+    assert lost[:4] == [
+        ("useful: 3 more events", "6.0", "4.0"),
+        ("useful[e4]", "4.0", "2.7"),
+        ("useful[e5]", "5.0", "3.3"),
+        ("useful[e6]", "6.0", "4.0"),
+    ]
+    (logs / "param.0").unlink()
+    gains = re.findall("^  (work|rest|tiny) ", replay(logs).text(), re.MULTILINE)
+    assert gains == ["work", "rest"], "those of at least 1 % of the run"
+    assert [pe.pe for pe in report.worst_pes] == [0, 1, 2, 3, 4]
+    by_range = report.details().partition("  PE time")[2].splitlines()
+    assert re.findall("PE [0-9–]+", by_range[0]) == ["PE 0–1", "PE 2–3", "PE 4–6"]
+    assert by_range[6].split()[-6:] == ["13.9", "%", "0.0", "%", "0.0", "%"], "6 of 2 · 21.55 s"
 
 
 @pytest.mark.parametrize("numbers", [[3, 1, 2], [1, 1, 2]])
@@ -326,6 +355,7 @@ def test_a_message_to_another_pe_starts_the_seb_that_names_it(tmp_path: Path) ->
     report = replay(write_logs(tmp_path / "logs", lines))
     assert report.predicted_s == 2
     assert not report.warnings
+    assert "message of" not in report.details(), "it takes no time on the critical path"
 
 
 def test_busy_shares_of_a_page_are_those_of_the_replay(tmp_path: Path) -> None:
@@ -360,6 +390,18 @@ def test_many_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     network: dict[str, Any] = {"latency": "1.25us", "bandwidth": "1.25MB/s", "packet_size": "4kB"}
     text = rewritelog.replay(sets, **network, cost_per_packet="1.25us", node_latency="1us").text()
     assert max(map(len, text.splitlines())) <= 80
+    sent = [
+        write_logs(
+            tmp_path / f"sent{transit_s}",
+            [[seb(0, 1, messages=[message(1, 1 + transit_s, dst_node=1)])],
+             [seb(0, 1, **started_by(0, 0))]],
+        )
+        for transit_s in (2, 6)
+    ]  # fmt: skip
+    runs = rewritelog.replay(sent)
+    assert [row[2:] for row in runs.rows()] == [
+        ("4.000 s", "1", "25.0 %", "50.0 %"), ("8.000 s", "0.5", "12.5 %", "75.0 %"),
+    ]  # fmt: skip
     done = run("replay", *sets, "--write", tmp_path / "out")
     assert (done.returncode, "is for one log set" in done.stderr) == (2, True)
     with pytest.raises(UsageError, match="no log set"):
@@ -453,7 +495,9 @@ def test_many_sizes_on_the_critical_path_are_grouped_by_powers_of_two(tmp_path: 
         (600, 1000): (5, 40.0),
         (1100, 1300): (3, 36.0),
     }
-    assert "5 messages of 600 bytes to 1 kB" in report.details()
+    assert [share.seconds for share in report.path.messages] == [40.0, 36.0, 12.0, 2.0, 1.0]
+    path = report.details().partition("  Critical path")[2]
+    assert path.splitlines()[1].startswith("  5 messages of 600 bytes to 1 kB  "), "the longest"
 
 
 @pytest.mark.parametrize(

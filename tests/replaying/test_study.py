@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.errors import ModelError, OutputError
 from rewritelog.evaluation.fit import fit
+from rewritelog.evaluation.totals import CategoryTotal, RunPrediction
 from rewritelog.models.base import EventTimings
 from rewritelog.models.registry import load_model
 from rewritelog.replaying.network import Network
@@ -208,6 +210,19 @@ def test_a_category_without_a_prediction_is_not_called_a_time_too_large(tmp_path
     fitted = rewritelog.fit({"lost::a": (params, params[:, 1])}, formulas=formulas)
     with pytest.raises(ModelError, match="a category has no prediction"):
         rewritelog.predict_run(fitted, {"P": 4, "D": 2})
+
+
+def test_errors_of_categories_add_up_as_those_of_independent_ones() -> None:
+    """Deviations of 3 and 4 s below, and of 12 and 5 s above: 5 and 13 s of 12 PE-seconds."""
+    categories = (
+        CategoryTotal("useful[k]", 8.0, 5.0, 20.0, extrapolated=False, negative=False),
+        CategoryTotal("communication", 4.0, 0.0, 9.0, extrapolated=True, negative=False),
+        CategoryTotal("start", 0.0, math.nan, math.nan, extrapolated=False, negative=True),
+    )
+    run = RunPrediction("model.json", (("P", 4.0), ("D", 2.0)), categories)
+    assert (run.predicted_s, run.interval_s) == (3.0, (7 / 4, 25 / 4))
+    assert run.warnings[0].startswith("1 of 3 categories extrapolated")
+    assert re.search(r"communication +4\.000 s +0 s +9\.00 s +33\.3 %", run.text())
 
 
 @pytest.mark.parametrize("model", ["auto", "least-squares"])
