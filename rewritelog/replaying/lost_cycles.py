@@ -197,12 +197,12 @@ def _add_between(outcome: ReplayedRun, sums: Floats) -> None:
 def _alone(outcome: ReplayedRun) -> Table:
     """Return the intervals in which exactly one PE is busy, in order.
 
-    They are those in which one more SEB has begun than has ended; adjacent SEBs of a PE are one.
+    They are those in which one more SEB has begun than has ended; adjacent SEBs are one.
     """
-    times, ran, pe = outcome.times, outcome.order_by_pe[1], outcome.workload.sebs.pe
+    times, ran = outcome.times, outcome.order_by_pe[1]
     ran = ran[times.end_s[ran] > times.start_s[ran]]
     begins_s, ends_s = times.start_s[ran], times.end_s[ran]
-    goes_on = (begins_s[1:] == ends_s[:-1]) & (pe[ran[1:]] == pe[ran[:-1]])
+    goes_on = begins_s[1:] == ends_s[:-1]
     begins_s = np.sort(np.concatenate([begins_s[:1], begins_s[1:][~goes_on]]))
     ends_s = np.sort(np.concatenate([ends_s[:-1][~goes_on], ends_s[-1:]]))
     since_s = np.maximum(begins_s, np.append(-np.inf, ends_s[:-1])[: len(begins_s)])
