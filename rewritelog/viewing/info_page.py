@@ -99,10 +99,8 @@ def _matrix(heading: str, info: LogInfo, counts: Ints, unit: str) -> Section:
     group, total = info.traffic.group, info.summary.total_pes
     pes = len(counts) * group
     ranked = np.argsort(-counts, axis=None, kind="stable")[:MOST_ROWS]
-    names = [
-        f"PE {pe}" if group == 1 else f"PE {pe}–{min(pe + group, total) - 1}"
-        for pe in range(0, pes, group)
-    ]
+    ends = ((pe, min(pe + group, total) - 1) for pe in range(0, pes, group))
+    names = [f"PE {pe}" if pe == last else f"PE {pe}–{last}" for pe, last in ends]
     rows = [
         (names[sender], names[receiver], f"{counts[sender, receiver]:,}")
         for sender, receiver in zip(*np.unravel_index(ranked, counts.shape), strict=True)

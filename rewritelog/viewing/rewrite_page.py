@@ -256,7 +256,7 @@ def _busy_section(report: RewriteReport) -> Section:
     ]
     for pe, *times in list(zip(first.tolist(), old_s, new_s, strict=True))[:MOST_ROWS]:
         last = min(pe + width - 1, report.logs.pes[-1])
-        label = f"{lane} {pe}" if width == 1 else f"{lane}s {pe} to {last}, mean"
+        label = f"{lane} {pe}" if pe == last else f"{lane}s {pe} to {last}, mean"
         rows.append((label, *map(time_text, times)))
     heading = f"Busy time of the {lane}s"
     return Section(heading, sentences, plot, TextTable(("", *_SIDES), rows, caption=heading))

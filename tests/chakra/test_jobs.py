@@ -236,6 +236,17 @@ def test_timings_say_which_values_nodes_lack(traces: Path, tmp_path: Path) -> No
     assert ": 1 has no a1\n" in done.stderr
 
 
+def test_more_than_twenty_dimensions_are_their_tensors_and_elements(tmp_path: Path) -> None:
+    nodes = [node(1, "a", shapes=str([[2, 3]] * 10))]
+    nodes += [node(k, "b", shapes=str([[2, 3]] * 10 + [[5]])) for k in (2, 3)]
+    path = write_traces(tmp_path / "t", [nodes])
+    done = run("timings", path, "-o", tmp_path / "l.txt")
+    params = re.findall(r"params:\{ (.*?) \}", (tmp_path / "l.txt").read_text())
+    values = [[float(value) for value in text.split()] for text in params]
+    assert values == [[2, 3] * 10, [11, 65], [11, 65]]
+    assert re.findall(r"^  ([ab]) +(\d)", done.stdout, re.MULTILINE) == [("b", "2"), ("a", "1")]
+
+
 def test_a_call_that_no_line_can_hold_leaves_out_no_other_one(tmp_path: Path) -> None:
     """The later calls of its event were left out, too."""
     long = "n" * ((1 << 20) - 80)

@@ -143,6 +143,8 @@ def test_param_files_and_lists_of_chosen_sebs(sample_logs: Path, tmp_path: Path)
         known |= {(row["event"], *row["params"]): row["predicted_s"] for row in predicted}
     for row in from_list:
         assert row["predicted_s"] == known[row["event"], *row["params"]]
+    chosen.write_text("TRACEBIGSIM: event:{ Cell::bonded } seqno:{ 6 } params:{ 58 }\n")
+    assert [row["seb"] for row in rows(tmp_path / "m.json", chosen)] == [6], "without a SEB before"
 
 
 def test_files_come_in_their_order_plain_or_gzip(model: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from faulty import HANGS_S, SCRIPT
 from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
 from pages import data_of
 
-from rewritelog import open_logs
+from rewritelog import info, open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.opening import open_traces
 from rewritelog.rewriting.run import rewrite
+from rewritelog.viewing.info_page import _matrix, _sizes
 from rewritelog.viewing.rewrite_page import (
     DETERMINED,
     _determined,
@@ -169,6 +171,28 @@ def test_a_sample_page_has_each_kind_of_points(logs: Path, timings: Path, tmp_pa
     done = run("sample", logs, "--param-names", tmp_path / "names.toml", "--html", page)
     assert option(page, "k(atoms): atoms and records at the point")
     assert "parameter names for 'other' are not used" in done.stderr
+
+
+def test_senders_are_the_rows_of_a_matrix_and_receivers_its_columns(tmp_path: Path) -> None:
+    """PE 0 sends three messages to PE 2, and that a larger one to PE 1; a group of one is a PE."""
+    small = [message(0.1 * k, msg_id=k, dst_node=2, size=10) for k in range(3)]
+    large = [message(0.5, dst_node=1, size=1000)]
+    lines = [[seb(0, 1, messages=small)], [seb(0, 1)], [seb(0, 1, messages=large)]]
+    of_logs = info(write_logs(tmp_path / "logs", lines))
+    section = _matrix("Messages", of_logs, of_logs.traffic.messages, "messages")
+    assert section.table is not None
+    assert section.table.rows == [("PE 0", "PE 2", "3"), ("PE 2", "PE 1", "1")]
+    assert (section.plot.xaxis.axis_label, section.plot.yaxis.axis_label) == ("to PE", "from PE")
+    (image,) = section.plot.renderers[0].data_source.data["image"]
+    np.testing.assert_array_equal(image[0], [np.nan, np.nan, 3])
+    assert section.plot.y_range.start > section.plot.y_range.end, "the first row is at the top"
+    grouped = replace(of_logs.traffic, group=2, messages=np.array([[0, 3], [1, 0]]))
+    section = _matrix("", replace(of_logs, traffic=grouped), grouped.messages, "messages")
+    assert section.table is not None
+    assert section.table.rows == [("PE 0–1", "PE 2", "3"), ("PE 2", "PE 0–1", "1")]
+    sizes = _sizes(of_logs.traffic)
+    bars = sizes.plot.renderers[0].data_source.data
+    assert [(bars["x"][k], bars["top"][k]) for k in (0, -1)] == [("8 bytes", 3), ("512 bytes", 1)]
 
 
 def test_the_colours_of_a_matrix_begin_at_its_smallest_number(tmp_path: Path) -> None:
