@@ -184,7 +184,16 @@ def test_a_page_names_nodes_by_their_places_in_their_files(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("kind", "ranks", "steps", "share"),
-    [(0, 4, 6, 4), (2, 4, 3, 1), (6, 4, 3, 4), (7, 4, 3, 4), (5, 5, 3, 1), (1, 4, 2, 1)],
+    [
+        (0, 4, 6, 4),
+        (2, 4, 3, 1),
+        (6, 4, 3, 4),
+        (7, 4, 3, 4),
+        (8, 4, 3, 4),
+        (5, 5, 3, 1),
+        (1, 4, 2, 1),
+        (9, 4, 2, np.inf),
+    ],
 )
 def test_collectives_start_when_all_ranks_are_ready(
     tmp_path: Path, kind: int, ranks: int, steps: int, share: int
@@ -270,6 +279,11 @@ def test_collectives_that_do_not_belong_together_are_reported(tmp_path: Path) ->
     (warning,) = replayed(tmp_path / "sizes", [second, other], NETWORK).warnings
     assert warning.startswith("1 collective whose type or size differs between ranks")
     assert warning.endswith("a simulator may never end (`rewritelog check` says where)")
+    for name, ranks in (("first", [other, second, second]), ("last", [second, other, other])):
+        report = replayed(tmp_path / name, ranks, NETWORK)
+        steps_us = [4 * (1 + 4 / 3), 4 * (1 + 5 / 3), 2 * (1 + 4)]  # the largest size is used
+        assert report.predicted_s == pytest.approx(1e-6 * sum(steps_us))
+        assert report.warnings[0].startswith("1 collective whose")
     findings = rewritelog.check(tmp_path / "sizes/t").findings
     assert [found.location.node for found in findings.shown["collective-differs"]] == [1]
 
@@ -285,6 +299,20 @@ def test_the_first_lines_name_the_time_of_a_collective_once(tmp_path: Path) -> N
     alone = [node(2, "all", 90, kind=COLL, attributes=gpu(9))]
     text = rewritelog.replay(write_traces(tmp_path / "b", [alone])).text()
     assert "bounded by 1 node: 100.0 % in communication\n" in text
+    nodes = [
+        node(1, "launch", 30, attributes=CPU),
+        node(2, "idle", 0, deps=[1], attributes=CPU),
+        node(3, "all", 70, kind=COLL, deps=[2], attributes=gpu(9)),
+    ]
+    text = rewritelog.replay(write_traces(tmp_path / "c", [nodes])).text()
+    shares = "bounded by 3 nodes one after the other: 30.0 % in launch, 70.0 % in communication"
+    assert shares in " ".join(text.split())
+
+
+def test_a_collective_takes_no_time_without_a_name_that_one_rank_gives_it(tmp_path: Path) -> None:
+    ranks = [[node(1, name, 30, kind=COLL, attributes=gpu())] for name in ("mine", "yours")]
+    gains = {gain.name: gain.gain_s for gain in replayed(tmp_path, ranks).gains}
+    assert gains == pytest.approx({"mine": 30e-6, "yours": 30e-6})
 
 
 def test_groups_have_collectives_of_their_own(tmp_path: Path) -> None:
@@ -467,6 +495,20 @@ def test_a_message_that_has_passed_is_received_at_once(tmp_path: Path) -> None:
     assert report.predicted_s == pytest.approx(51e-6)
 
 
+def test_a_receive_waits_for_the_message_with_its_tag(tmp_path: Path) -> None:
+    sender = [
+        node(tag, "s", 9, kind=SEND, attributes=gpu(1, comm_dst=1, comm_tag=tag, comm_size=2000))
+        for tag in (1, 2)
+    ]
+    receiver = [
+        node(3 - tag, "r", 9, kind=RECV, attributes=gpu(1, comm_src=0, comm_tag=tag))
+        for tag in (2, 1)
+    ]
+    receiver += [node(2 + k, "w", 1, deps=[k], attributes=gpu(k)) for k in (1, 2)]
+    report = replayed(tmp_path, [sender, receiver], NETWORK)
+    assert starts(report, 1)[2:] == [6, 3]
+
+
 @pytest.mark.parametrize("groups", [[(0, 1), (0, 2)], [(0, 2), (1, 2)]])
 def test_groups_that_share_a_rank_do_not_wait_for_each_other(
     tmp_path: Path, groups: list[tuple[int, int]]
@@ -527,7 +569,8 @@ def test_rewrite_says_how_the_run_time_changes(tmp_path: Path) -> None:
     report = rewritelog.rewrite(path, dilation=2)
     assert report.to_json()["run_time"]["after_s"] == pytest.approx(30e-6)
     assert report.text().startswith(
-        "Predicted run time: 15.00 µs → 30.00 µs, 2 × slower, on 1 rank"
+        "Predicted run time: 15.00 µs → 30.00 µs, 2 × slower, on 1 rank, communication\n"
+        "  takes its nodes' durations.\n"
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
 
+from rewritelog.replaying.sweep import axes_of
 from tracebigsim.files import scan_file
 
 
@@ -299,6 +300,16 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
             assert run("sweep", logs, *axes, "--plot", figure).returncode == 0
         assert figures[0].stat().st_size > 1000
         assert figures[0].read_bytes() == figures[1].read_bytes()
+
+
+def test_plain_numbers_of_a_sweep_are_labelled_in_the_largest_unit() -> None:
+    varied = {"latency": [1e-6, 2.5e-7], "bandwidth": [1e9, 5e6], "packet_size": [4096]}
+    axes = axes_of(varied, "vary")
+    assert {name: [*axis] for name, axis in axes.items()} == {
+        "latency": ["1us", "250ns"],
+        "bandwidth": ["1GB/s", "5MB/s"],
+        "packet-size": ["4096B"],
+    }
 
 
 def test_run_times_that_differ_by_much_have_a_ratio(logs: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 import sys
@@ -114,6 +115,39 @@ def test_verify_and_compare_make_pages(tmp_path: Path) -> None:
     done = run("compare", timings, "--models=least-squares", "--html", tmp_path / "c.html")
     assert done.returncode == 0, done.stderr
     assert "least-squares is best" in (tmp_path / "c.html").read_text()
+
+
+def test_the_page_of_a_comparison_begins_with_what_is_hard_for_all(tmp_path: Path) -> None:
+    """A line fits easy without an error, and hard hardly; the coefficients are 1 µs for all."""
+    sizes = range(1, 21)
+    lines = [("easy", 1e-6 * n, float(n)) for n in sizes]
+    lines += [("hard", 1e-6 * (2 + 7 * n % 13), float(n)) for n in sizes]
+    (tmp_path / "c.txt").write_text("easy 0.0 1e-6\nhard 0.0 1e-6\n")
+    report = rewritelog.compare(
+        write_timings(tmp_path / "t.txt", *lines),
+        models=("coefficients", "least-squares"),
+        coefficients=tmp_path / "c.txt",
+    )
+    html = rewritelog.page(report)
+    (tmp_path / "c.html").write_text(html)
+    errors = [trial.overall.mean_relative_error or 0 for trial in report.tried]
+    best = f"{100 * errors[1]:.2f} %, coefficients&#39;s {100 * errors[0]:.2f} %."
+    assert f"least-squares is best: its mean relative error is {best}" in html
+    rows = re.findall(r'<tr data-e="\d">(.*?)</tr>', html, re.DOTALL)
+    assert [re.findall(r'class="(\w+)" data-v', row) for row in rows] == [
+        ["poor", "poor"],
+        ["poor", "good"],
+    ]
+    hard, easy = data_of(tmp_path / "c.html", "swap-data")["options"]
+    assert (hard["label"], easy["label"]) == ("hard", "easy")
+    drawn = {
+        name: np.frombuffer(base64.b64decode(column), "<f4")
+        for name, column in easy["sources"]["model-0"].items()
+    }
+    assert drawn["x"] == pytest.approx(1e-6), "predicted"
+    assert sorted(drawn["y"]) == pytest.approx([1e-6 * n for n in sizes]), "measured"
+    line = np.frombuffer(base64.b64decode(easy["sources"]["same"]["x"]), "<f4")
+    assert line == pytest.approx([1e-6, 2e-5])
 
 
 def test_a_page_that_cannot_be_is_found_out_before_the_work(tmp_path: Path) -> None:
