@@ -245,6 +245,8 @@ def test_replay_sweep_and_lost_cycles_agree(tmp_path: Path) -> None:
     )
     assert machines.points[1].predicted_s == replayed.predicted_s
     assert "alps" in machines.text()
+    assert "except for what is varied" not in machines.text(), "the points share no network"
+    assert machines.to_json()["network"] is None
     packets = replace(network, packet_size=1000.0, cost_per_packet=1e-6)
     of_packets = rewritelog.sweep(CELLS, {"cost-per-packet": [1e-6]}, network=packets)
     assert of_packets.points[0].predicted_s == (

@@ -303,10 +303,10 @@ def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> No
 
 
 def test_plain_numbers_of_a_sweep_are_labelled_in_the_largest_unit() -> None:
-    varied = {"latency": [1e-6, 2.5e-7], "bandwidth": [1e9, 5e6], "packet_size": [4096]}
+    varied = {"latency": [1e-6, 2.5e-7, 1.23456e-6], "bandwidth": [1e9, 5e6], "packet_size": [4096]}
     axes = axes_of(varied, "vary")
     assert {name: [*axis] for name, axis in axes.items()} == {
-        "latency": ["1us", "250ns"],
+        "latency": ["1us", "250ns", "1.23456us"],
         "bandwidth": ["1GB/s", "5MB/s"],
         "packet-size": ["4096B"],
     }
