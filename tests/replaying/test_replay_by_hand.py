@@ -76,6 +76,12 @@ def test_packets_cost_each_a_little_and_a_part_of_one_as_much_as_a_whole(tmp_pat
     logs = ping_pong(tmp_path / "logs")
     network = {"latency": 0.0, "cost_per_packet": 0.125, "packet_size": 300.0}
     assert run_time(logs, **network) == 5 * (1 + 4 * 0.125) + 2
+    empty = [
+        [seb(0, 1, messages=[message(1, 1, dst_node=1, size=0)])],
+        [seb(0, 1, **started_by(0, 0))],
+    ]
+    empty_logs = write_logs(tmp_path / "empty", empty)
+    assert run_time(empty_logs, **network) == 2.125, "one packet all the same"
 
 
 def test_a_join_waits_for_the_longest_branch(tmp_path: Path) -> None:
@@ -328,6 +334,7 @@ def test_the_text_has_the_largest_gains_and_one_row_of_small_events(tmp_path: Pa
         ("useful[e5]", "5.0", "3.3"),
         ("useful[e6]", "6.0", "4.0"),
     ]
+    assert "13.9 % of it in useful events" in rewritelog.lost_cycles(logs).text()
     (logs / "param.0").unlink()
     gains = re.findall("^  (work|rest|tiny) ", replay(logs).text(), re.MULTILINE)
     assert gains == ["work", "rest"], "those of at least 1 % of the run"
