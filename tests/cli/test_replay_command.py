@@ -16,7 +16,15 @@ import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
 
+import rewritelog
+from rewritelog import open_logs
+from rewritelog.commands.runs import ReplayOptions
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.run import replay_whole
 from rewritelog.replaying.sweep import axes_of
+from rewritelog.viewing import replay_page
+from rewritelog.viewing.replay_page import Curves, _path_steps
+from rewritelog.viewing.timeline import Run, timeline_view
 from tracebigsim.files import scan_file
 
 
@@ -483,6 +491,36 @@ def test_marks_of_steps_at_both_ends_of_a_timeline_are_drawn_whole(
     start, end = map(float, ends.groups())
     assert start < 0
     assert end > 2.75
+
+
+def test_the_steps_of_a_page_are_those_of_the_critical_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = message(1.25, 1.25, dst_node=1, size=1000)
+    lines = [[seb(0, 2, messages=[sent])], [seb(0, 1, name=b"reply", src_pe=0, msg_id=0)]]
+    logs = open_logs(write_logs(tmp_path / "path", lines))
+    replayed = replay_whole(logs, Network(latency=0.5), ReplayOptions())
+    view = timeline_view([Run.replayed(logs, replayed.outcome)])
+    steps = {
+        "step": [1, 2], "pe": [0, 1], "y": [0.5, 1.5], "seb": [0, 0], "name": ["msgep", "reply"],
+        "start": [0, 1.75], "ran": [1.25, 1], "transit": [0, 0.5], "bytes": [-1, 1000],
+    }  # fmt: skip
+    assert _path_steps(replayed, view) == steps
+    monkeypatch.setattr(replay_page, "MOST_STEPS", 1)  # the second took 1.5 s with its message
+    assert _path_steps(replayed, view) == {name: column[1:] for name, column in steps.items()}
+
+
+def test_curves_of_a_sweep_are_over_the_axis_with_the_most_numbers(logs: Path) -> None:
+    machines = {"machine": ["alps", "cray-xe6", "red-storm"]}
+    swept = rewritelog.sweep(logs, {"latency": ["2s", "500ms"], **machines})
+    curves = Curves.of(swept)
+    assert (curves.axis, curves.values) == ("latency", {"2s": 2, "500ms": 0.5})
+    predicted = {point.values: point.predicted_s for point in swept.points}
+    assert curves.settings == {
+        f"machine {name}": ((0.5, 2.0), (predicted["500ms", name], predicted["2s", name]))
+        for name in machines["machine"]
+    }
+    assert not curves.is_logarithmic, "of two values"
 
 
 @pytest.mark.parametrize(

@@ -433,6 +433,8 @@ def test_many_runs_are_compared_on_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run("replay", *sets, "--html", page, "-q").returncode == 0
     assert "2 runs, replayed" in page.read_text()
+    bars = re.findall(r'\["right",(\[[^]]*\])\]', page.read_text())
+    assert [json.loads(ends) for ends in bars] == [[4, 2], [2.5, 1.5]], "run and mean busy times"
 
 
 def test_a_run_whose_sebs_take_no_time_has_a_page_without_timeline(tmp_path: Path) -> None:
@@ -534,13 +536,14 @@ def test_what_there_is_one_of_is_not_told_of_as_several(tmp_path: Path) -> None:
 
 
 def test_messages_received_before_they_were_sent_arrive_at_once(tmp_path: Path) -> None:
+    unknown = message(1.0, np.nan, msg_id=1, dst_node=1)
     early = [
-        [seb(0, 1, messages=[message(1.0, 0.25, dst_node=1)])],
+        [seb(0, 1, messages=[message(1.0, 0.25, dst_node=1), unknown])],
         [seb(2, 3, **started_by(0, 0))],
     ]
     report = replay(write_logs(tmp_path / "logs", early))
     assert report.predicted_s == 2
-    assert "1 message with an invalid transit time" in report.warnings[0]
+    assert "2 messages with an invalid transit time" in report.warnings[0]
 
 
 def test_a_multicast_may_start_a_seb_on_any_pe(tmp_path: Path) -> None:
