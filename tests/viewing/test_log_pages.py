@@ -24,9 +24,11 @@ from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES
 from rewritelog.diffing.run import compare_logs
 from rewritelog.formats.opening import open_traces
 from rewritelog.rewriting.run import rewrite
-from rewritelog.viewing.info_page import _matrix, _sizes
+from rewritelog.viewing import rewrite_page
+from rewritelog.viewing.info_page import _matrix, _names, _sizes
 from rewritelog.viewing.rewrite_page import (
     DETERMINED,
+    _busy_section,
     _determined,
     busy_groups,
     coarse_bins,
@@ -54,6 +56,9 @@ def timings(tmp_path: Path) -> Path:
     return write_timings(tmp_path / "t.txt", *[("k", 2.0 * n, float(n)) for n in range(1, 9)])
 
 
+ROW = r"<tr><td>([^<]*)</td><td>(.*?)</td></tr>"
+
+
 def numbers(column: str) -> list[float]:
     values: list[float] = np.frombuffer(base64.b64decode(column), "<f4").tolist()
     return values
@@ -77,6 +82,13 @@ def test_a_rewrite_page_shows_both_sides(logs: Path, timings: Path, tmp_path: Pa
     assert len(data_of(page)["events"]) == 1
     text = page.read_text()
     assert "Imbalance, the largest over the mean: 1.2 before" in text
+    rows = {name: cells.split("</td><td>") for name, cells in re.findall(ROW, text)}
+    assert rows["the fit"] == ["2.000 s", "6.000 s", "40.0 %", "80.0 %"]
+    assert rows["dilation"] == ["3.000 s", "1.500 s", "60.0 %", "20.0 %"]
+    number, before, after, faster, lowest, median, highest = rows["work"]
+    assert (number, before, after, faster) == ("2", "4.000 s", "7.000 s", "0.5714")
+    assert (float(lowest), float(highest)) == pytest.approx((1.25, 2.25), rel=0.05)
+    assert float(lowest) <= float(median) <= float(highest)
     assert text.index("Predicted run time") < text.index("What determined the time")
 
 
@@ -143,6 +155,23 @@ def test_busy_times_are_of_each_pe(logs: Path) -> None:
     assert (first.tolist(), old_s.tolist(), new_s.tolist(), width) == ([0, 1], [3, 2], [6, 4], 1)
 
 
+def test_a_mark_of_several_pes_is_their_mean(
+    logs: Path, timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = rewrite(logs, None, RewriteOptions(timings=(timings,)))  # 3 and 2 s become 4 and 5 s
+    assert _busy_section(report).paragraphs == [
+        "Imbalance, the largest over the mean: 1.2 before, 1.111 after."
+    ]
+    monkeypatch.setattr(rewrite_page, "MOST_PES", 2)
+    three = write_logs(tmp_path / "three", [[seb(0, k)] for k in (1, 2, 4)])
+    section = _busy_section(rewrite(three, None, RewriteOptions(dilation=2.0)))
+    assert section.paragraphs[1] == "Each mark is the mean of 2 neighbouring PEs."
+    assert section.table is not None
+    assert section.table.rows[2:] == [
+        ("PEs 0 to 1, mean", "1.500 s", "3.000 s"), ("PE 2", "4.000 s", "8.000 s"),
+    ]  # fmt: skip
+
+
 def test_bins_are_put_together_where_they_belong() -> None:
     bins = np.zeros(BINS, dtype=np.int64)
     middle = 1 + OCTAVES * BINS_AN_OCTAVE
@@ -160,8 +189,12 @@ def test_a_sample_page_has_each_kind_of_points(logs: Path, timings: Path, tmp_pa
     page = tmp_path / "s.html"
     done = run("sample", logs, "--fraction", "0.5", "--floor", "1", "--html", page)
     assert done.returncode == 0, done.stderr
-    sources = option(page, "k(p1): p1 and records at the point")["sources"]
+    assert "<p>1 SEB chosen of 2 with a param record (50.00 %), by design" in page.read_text()
+    drawn = option(page, "k(p1): p1 and records at the point")
+    assert drawn["axes"] == {"below": "p1", "left": "records at the point"}
+    sources = drawn["sources"]
     assert numbers(sources["run-data"]["x"]) == [1, 2]
+    assert numbers(sources["run-data"]["y"]) == [1, 1]
     chosen = numbers(sources["chosen-data"]["x"])
     assert len(chosen) == 1
     assert sorted(chosen + numbers(sources["extrapolated-data"]["x"])) == [1, 2]
@@ -177,7 +210,7 @@ def test_senders_are_the_rows_of_a_matrix_and_receivers_its_columns(tmp_path: Pa
     """PE 0 sends three messages to PE 2, and that a larger one to PE 1; a group of one is a PE."""
     small = [message(0.1 * k, msg_id=k, dst_node=2, size=10) for k in range(3)]
     large = [message(0.5, dst_node=1, size=1000)]
-    lines = [[seb(0, 1, messages=small)], [seb(0, 1)], [seb(0, 1, messages=large)]]
+    lines = [[seb(0, 1, messages=small)], [seb(0, 1)], [seb(0, 2, messages=large)]]
     of_logs = info(write_logs(tmp_path / "logs", lines))
     section = _matrix("Messages", of_logs, of_logs.traffic.messages, "messages")
     assert section.table is not None
@@ -190,6 +223,7 @@ def test_senders_are_the_rows_of_a_matrix_and_receivers_its_columns(tmp_path: Pa
     section = _matrix("", replace(of_logs, traffic=grouped), grouped.messages, "messages")
     assert section.table is not None
     assert section.table.rows == [("PE 0–1", "PE 2", "3"), ("PE 2", "PE 0–1", "1")]
+    assert _names(of_logs).plot.renderers[0].data_source.data["right"] == [4.0], "seconds"
     sizes = _sizes(of_logs.traffic)
     bars = sizes.plot.renderers[0].data_source.data
     assert [(bars["x"][k], bars["top"][k]) for k in (0, -1)] == [("8 bytes", 3), ("512 bytes", 1)]
