@@ -501,7 +501,7 @@ def test_the_steps_of_a_page_are_those_of_the_critical_path(
     logs = open_logs(write_logs(tmp_path / "path", lines))
     replayed = replay_whole(logs, Network(latency=0.5), ReplayOptions())
     view = timeline_view([Run.replayed(logs, replayed.outcome)])
-    steps = {
+    steps: dict[str, list[Any]] = {
         "step": [1, 2], "pe": [0, 1], "y": [0.5, 1.5], "seb": [0, 0], "name": ["msgep", "reply"],
         "start": [0, 1.75], "ran": [1.25, 1], "transit": [0, 0.5], "bytes": [-1, 1000],
     }  # fmt: skip

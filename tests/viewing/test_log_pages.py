@@ -30,6 +30,8 @@ from rewritelog.viewing.rewrite_page import (
     DETERMINED,
     _busy_section,
     _determined,
+    _longest_first,
+    _names_section,
     busy_groups,
     coarse_bins,
     compare_dry_run,
@@ -153,6 +155,21 @@ def test_what_types_of_nodes_leave_out_is_untouched_and_not_dilated(tmp_path: Pa
 def test_busy_times_are_of_each_pe(logs: Path) -> None:
     first, old_s, new_s, width = busy_groups(rewrite(logs, None, RewriteOptions(dilation=2.0)))
     assert (first.tolist(), old_s.tolist(), new_s.tolist(), width) == ([0, 1], [3, 2], [6, 4], 1)
+
+
+def test_names_are_in_the_order_of_their_new_time_and_others_one_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = [seb(0, k, name=name) for k, name in ((3, b"a"), (2, b"b"), (1, b"c"))]
+    logs = write_logs(tmp_path / "names", [line])
+    report = rewrite(logs, None, RewriteOptions(dilation_for={"c": 4}))
+    monkeypatch.setattr(rewrite_page, "MOST_ROWS", 1)
+    ranked = _longest_first(compare_dry_run(report.task).by_name)
+    table = _names_section("SEB names", ranked).table
+    assert table is not None
+    assert [row[:5] for row in table.rows] == [
+        ("c", "1", "1.000 s", "4.000 s", "0.25"), ("(others)", "2", "5.000 s", "5.000 s", "1"),
+    ]  # fmt: skip
 
 
 def test_a_mark_of_several_pes_is_their_mean(
