@@ -23,7 +23,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay_whole
 from rewritelog.replaying.sweep import axes_of
 from rewritelog.viewing import replay_page
-from rewritelog.viewing.replay_page import Curves, _path_steps
+from rewritelog.viewing.replay_page import Curves, _path_steps, _sweep_plot
 from rewritelog.viewing.timeline import Run, timeline_view
 from tracebigsim.files import scan_file
 
@@ -521,6 +521,26 @@ def test_curves_of_a_sweep_are_over_the_axis_with_the_most_numbers(logs: Path) -
         for name in machines["machine"]
     }
     assert not curves.is_logarithmic, "of two values"
+
+
+def test_the_axis_of_many_values_has_their_unit(logs: Path) -> None:
+    pytest.importorskip("bokeh", reason="the extra view is not installed")
+    for name, unit, label, tags in (
+        ("latency", "us", "latency", ["seconds"]),
+        ("bandwidth", "GB/s", "bandwidth in B/s", []),
+    ):
+        curves = Curves.of(rewritelog.sweep(logs, {name: [f"{n}{unit}" for n in range(1, 14)]}))
+        axis = _sweep_plot(curves).xaxis[0]
+        assert (axis.axis_label, axis.tags) == (label, tags)
+
+
+@pytest.mark.slow
+def test_the_axis_of_a_figure_has_the_unit_of_its_values(logs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra view is not installed")
+    figure = tmp_path / "figure.svg"
+    values = ",".join(f"{n}GB/s" for n in range(1, 1000, 70))
+    done = run("sweep", logs, "--vary", f"bandwidth={values}", "--plot", figure, "-q")
+    assert (done.returncode, "100 GB/s" in figure.read_text()) == (0, True), done.stderr
 
 
 @pytest.mark.parametrize(
