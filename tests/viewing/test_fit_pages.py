@@ -122,7 +122,8 @@ def test_the_page_of_a_comparison_begins_with_what_is_hard_for_all(tmp_path: Pat
     sizes = range(1, 21)
     lines = [("easy", 1e-6 * n, float(n)) for n in sizes]
     lines += [("hard", 1e-6 * (2 + 7 * n % 13), float(n)) for n in sizes]
-    (tmp_path / "c.txt").write_text("easy 0.0 1e-6\nhard 0.0 1e-6\n")
+    lines += [("near", 1.25e-6, float(n)) for n in sizes]
+    (tmp_path / "c.txt").write_text("".join(f"{e} 0.0 1e-6\n" for e in ("easy", "hard", "near")))
     report = rewritelog.compare(
         write_timings(tmp_path / "t.txt", *lines),
         models=("coefficients", "least-squares"),
@@ -133,13 +134,12 @@ def test_the_page_of_a_comparison_begins_with_what_is_hard_for_all(tmp_path: Pat
     errors = [trial.overall.mean_relative_error or 0 for trial in report.tried]
     best = f"{100 * errors[1]:.2f} %, coefficients&#39;s {100 * errors[0]:.2f} %."
     assert f"least-squares is best: its mean relative error is {best}" in html
-    rows = re.findall(r'<tr data-e="\d">(.*?)</tr>', html, re.DOTALL)
-    assert [re.findall(r'class="(\w+)" data-v', row) for row in rows] == [
-        ["poor", "poor"],
-        ["poor", "good"],
-    ]
-    hard, easy = data_of(tmp_path / "c.html", "swap-data")["options"]
-    assert (hard["label"], easy["label"]) == ("hard", "easy")
+    rows = re.findall(r'<tr data-e="\d">\n<td data-v="(\w+)">(.*?)</tr>', html, re.DOTALL)
+    grades = {event: re.findall(r'class="(\w+)" data-v', row) for event, row in rows}
+    assert grades == {"hard": ["poor", "poor"], "easy": ["poor", "good"], "near": ["fair", "good"]}
+    hard, *others = data_of(tmp_path / "c.html", "swap-data")["options"]
+    assert hard["label"] == rows[0][0] == "hard"
+    (easy,) = (option for option in others if option["label"] == "easy")
     drawn = {
         name: np.frombuffer(base64.b64decode(column), "<f4")
         for name, column in easy["sources"]["model-0"].items()
