@@ -7,6 +7,8 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -21,6 +23,7 @@ from rewritelog.models.constant import Constant
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.single_terms import SingleTermFunctions
 from rewritelog.viewing.events import EventView, events_json, shown_counts, views_of
+from rewritelog.viewing.fit_pages import _graphs, quality_lines
 from rewritelog.viewing.page import json_of
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
@@ -95,6 +98,30 @@ def test_a_page_asks_no_network_for_anything(page: Path) -> None:
     assert "<script src" not in text
 
 
+def test_sentences_tell_of_the_median_event_and_of_those_far_off() -> None:
+    views: Any = [
+        SimpleNamespace(quality=(None, error), label=label)
+        for label, error in (("a", 0.02), ("b", 0.04), ("c", 0.9), ("d", None))
+    ]
+    assert quality_lines(views, views) == [
+        "The median event has a mean error of 4.00 %.",
+        "The mean error is over 20 % for 1 of 4 events: c.",
+        "1 event without a known error.",
+    ]
+
+
+def test_each_graph_says_what_is_on_its_axes() -> None:
+    graphs = _graphs(editable=False)
+    labels = {
+        name: (plot.xaxis[0].axis_label, plot.yaxis[0].axis_label, plot.xaxis[0].tags)
+        for name, plot in graphs.items()
+    }
+    assert labels["predicted"] == ("predicted time", "measured time", ["seconds"])
+    assert labels["residual"][1] == labels["order"][1] == "(measured − predicted) / predicted, %"
+    marks = graphs["predicted"].x_range.renderers
+    assert [(mark.glyph.x, mark.glyph.y) for mark in marks] == [("predicted", "measured")] * 2
+
+
 def test_the_verdict_comes_first(page: Path) -> None:
     body = page.read_text().partition("<body>")[2]
     assert 0 < body.index("fitted to 33 timing lines") < body.index('id="overview"')
@@ -108,7 +135,8 @@ def test_verify_and_compare_make_pages(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "mean relative error of 50.00 %" in (tmp_path / "v.html").read_text()
     html = rewritelog.page(rewritelog.verify(model, slower))
-    assert "mean relative error of 50.00 %" in html
+    assert "mean relative error of 50.00 %; the sum is off by -50.00 %" in html
+    assert "<p>0.0 % of the times lie within their 90 % interval.</p>" in html
     (event,) = data_of(tmp_path / "v.html")["events"]
     points = points_of(event)
     assert points["measured"] == pytest.approx(2 * points["predicted"], rel=1e-5)
