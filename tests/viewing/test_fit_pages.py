@@ -50,7 +50,13 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     assert points["measured"][:30] == pytest.approx([time for _, time, _ in LINES])
     assert points["predicted"][:30] == pytest.approx([time for _, time, _ in LINES], rel=0.05)
     assert points["outlier"].tolist() == [0] * 30 + [1]
-    assert event["outliers"][0][0].endswith("timings.txt:31")
+    assert (points["low"] <= points["predicted"]).all()
+    assert (points["predicted"] <= points["high"]).all()
+    ((where, params, measured, predicted, ratio),) = event["outliers"]
+    assert (where.rpartition("/")[2], params, measured) == ("timings.txt:31", "12", 9e-4)
+    assert (predicted, ratio) == pytest.approx((15e-6, 60), rel=0.05)
+    signs = {term[1]: re.findall(" ([+-]) ", term[4])[0] for term in event["singleTerms"]}
+    assert (signs["p1"], signs["1/max(p1, 0.5)"]) == ("+", "-"), "the times rise with p1"
     assert {tuple(term[:2]) for term in event["singleTerms"]} >= {(1, "p1"), (1, "p1^2")}
     assert all(term[4].endswith(f"*{term[1]}") for term in event["singleTerms"])
     assert (events["flat"]["singleTerms"], events["flat"]["curves"]) == ([], [])

@@ -24,7 +24,7 @@ from rewritelog import open_logs
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
-from rewritelog.viewing.draw import cell_colours, panel_title
+from rewritelog.viewing.draw import _summary, cell_colours, panel_title, timeline_sections
 from rewritelog.viewing.plots import BRACKET, IDLE
 from rewritelog.viewing.timeline import Run, timeline_view
 
@@ -53,6 +53,17 @@ def test_cells_hold_the_share_of_time_of_each_name(two_pes: Path) -> None:
     inside = panel.cells[:, :, -1]
     assert inside == pytest.approx(np.array([[0, 0, 1, 1 / 3], [0, 0, 0, 0]]))
     assert (panel.sebs, panel.left_out) == (3, 1)
+    assert view.busy_share(panel) == pytest.approx(7 / 12)
+    assert view.bracket_share(panel) == pytest.approx(2 / 12)
+
+
+def test_the_busy_share_over_time_is_that_of_all_pes_in_percent(two_pes: Path) -> None:
+    pytest.importorskip("bokeh")
+    plot = timeline_sections(timeline_view([Run(open_logs(two_pes))], columns=4))[1].plot
+    data = plot.renderers[0].data_source.data
+    assert data["time"].tolist() == [0, 1.5, 1.5, 3, 3, 4.5, 4.5, 6]
+    assert data["0"][::2] == pytest.approx([0, 100 / 3, 50, 50]), "kernel"
+    assert data["1"][::2] == pytest.approx([50, 50 / 3, 100 / 3, 0]), "work"
 
 
 def test_bars_are_the_sebs_and_brackets_one_by_one(two_pes: Path) -> None:
@@ -93,6 +104,8 @@ def test_two_runs_are_drawn_replayed_each_over_its_own_length(
     assert ["replayed" in text for text in verdict] == [True, True]
     lengths = [re.search(r"of the ([\d.]+ \w+) from", text) for text in verdict]
     assert [length and length[1] for length in lengths] == ["6.000 s", "3.000 s"]
+    shares = [re.search(r"PEs are busy ([\d.]+) %", text) for text in verdict]
+    assert [share and share[1] for share in shares] == ["58.3", "58.3"], "7 s of 2 · 6 s"
     words = ("--against", fast, "--times", "log", "-o", page, "--json")
     done = run("timeline", two_pes, *words)
     assert done.returncode == 0
@@ -107,6 +120,7 @@ def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
     view = timeline_view([Run(open_logs(two_pes))], [0], (1.0, 3.0), columns=2)
     assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
     assert view.rows == 1
+    assert "busy 100.0 % of the 2.000 s from" in _summary(view)[0]
     late = timeline_view([Run(open_logs(two_pes))], window=(4.5, None))
     assert panel_title(late, late.panels[0]).endswith(": 2 PEs, 1 SEB; 1 without an end not drawn")
 
@@ -202,6 +216,7 @@ def test_rows_are_labelled_with_their_pes(tmp_path: Path, monkeypatch: pytest.Mo
     logs = open_logs(write_logs(tmp_path / "logs", [[seb(0, 1)] for _ in range(9)]))
     view = timeline_view([Run(logs)], [0, 1, 2, 7, 8])
     assert view.row_labels == ["PE 0–1", "PE 2, …, 7", "PE 8"]
+    assert timeline_view([Run(logs)], [0, 1, 2, 4, 8]).row_labels[1] == "PE 2, …, 4"
 
 
 def test_the_first_message_of_a_repeated_number_is_drawn_as_in_a_replay(tmp_path: Path) -> None:
@@ -209,9 +224,9 @@ def test_the_first_message_of_a_repeated_number_is_drawn_as_in_a_replay(tmp_path
     sends = [message(t, t + 1, msg_id=n, dst_node=1) for t, n in ((1.0, 7), (3.0, 7), (3.5, 8))]
     starts = [seb(5, 6, src_pe=0, msg_id=n) for n in (7, 8)]
     logs = open_logs(write_logs(tmp_path / "logs", [[seb(0, 4, messages=sends)], starts]))
-    windows = {None: [1.0, 3.5], 2.0: [3.5]}
-    for (from_s, sent_s), seed in itertools.product(windows.items(), range(8)):
-        lines = timeline_view([Run(logs)], window=(from_s, None), seed=seed).panels[0].messages
+    windows = {(None, None): [1.0, 3.5], (2.0, None): [3.5], (None, 3.25): [1.0]}
+    for (window, sent_s), seed in itertools.product(windows.items(), range(8)):
+        lines = timeline_view([Run(logs)], window=window, seed=seed).panels[0].messages
         assert lines is not None
         assert sorted(lines.sent_s.tolist()) == sent_s
         assert lines.in_window == len(sent_s)
