@@ -59,6 +59,11 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     assert (signs["p1"], signs["1/max(p1, 0.5)"]) == ("+", "-"), "the times rise with p1"
     assert {tuple(term[:2]) for term in event["singleTerms"]} >= {(1, "p1"), (1, "p1^2")}
     assert all(term[4].endswith(f"*{term[1]}") for term in event["singleTerms"])
+    error = re.search(r"mean error ([\d.]+) %", " ".join(event["summary"]))
+    row = re.search(r'<tr data-e="\d">\n<td data-v="Cell.*?</tr>', page.read_text(), re.DOTALL)
+    assert error is not None
+    assert row is not None
+    assert f"{float(error[1]):.1f} %" in row[0]
     assert (events["flat"]["singleTerms"], events["flat"]["curves"]) == ([], [])
 
 

@@ -21,7 +21,10 @@ from logbuilder import bracket, message, seb, write_logs, write_params
 from many_sebs import write_many
 
 from rewritelog import open_logs
+from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import DamagedLogError, UsageError
+from rewritelog.replaying.network import Network
+from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.draw import _summary, cell_colours, panel_title, timeline_sections
@@ -165,6 +168,12 @@ def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
     panel = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", [line])))]).panels[0]
     assert panel.bars is not None
     assert (panel.sebs, panel.left_out, len(panel.bars.row)) == (2, 2, 52)
+    lines = [[seb(0, 1), seb(1, 2, src_pe=0, msg_id=7)]]  # a message that nobody sends
+    logs = open_logs(write_logs(tmp_path / "waiting", lines))
+    prepared = prepare(logs, RewriteOptions())
+    outcome = replay_workload(prepared.workload, prepared.case(Network()))
+    view = timeline_view([Run.replayed(logs, outcome)])
+    assert panel_title(view, view.panels[0]).endswith("1 SEB; 1 that never ran not drawn")
 
 
 def test_times_too_far_apart_for_an_axis_are_one_error(tmp_path: Path) -> None:
