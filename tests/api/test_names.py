@@ -44,8 +44,11 @@ PUBLIC = [
 MODULES = sorted({each.__module__ for each in PUBLIC} | {"rewritelog", Picture.__module__})
 """Those with public names, and with what these return."""
 
-OF_FITS = ["rewritelog.api.fitted", "rewritelog.commands.fits", "rewritelog.commands.logs"]
-"""Those whose examples take a second or more: they fit models to the sample's lines."""
+SLOW = [
+    "rewritelog.api.fitted", "rewritelog.api.pages", "rewritelog.commands.fits",
+    "rewritelog.commands.logs",
+]  # fmt: skip
+"""Those whose examples take a second or more."""
 
 
 def test_completion_shows_the_public_names_alone() -> None:
@@ -84,7 +87,7 @@ def test_the_package_alone_imports_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", by_tier(MODULES, {*MODULES}.difference(OF_FITS), OF_FITS))
+@pytest.mark.parametrize("name", by_tier(MODULES, {*MODULES}.difference(SLOW), SLOW))
 def test_examples_of_the_docstrings(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,7 +88,10 @@ def test_messages_take_time_where_operations_start_at_the_clock_of_their_cpu(
     assert slow > fast + 100_000
 
 
-@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+@pytest.mark.parametrize(
+    "name",
+    by_tier(["cells", "cells-2workers", "ampi-halo"], ["cells"], ["cells-2workers", "ampi-halo"]),
+)
 @pytest.mark.parametrize("own_clock", [False, True])
 def test_in_replayed_order_schedules_take_as_long_as_the_replay(
     name: str, own_clock: bool, sample_logs: Path, tmp_path: Path

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chosen import by_tier
 from models.laws import auto, relative_errors
 from msgspec import structs
 
@@ -346,7 +345,8 @@ def test_means_of_predictions_of_zero_and_less_warn_of_nothing() -> None:
     assert errors == [[1.0, 0.0], [0.0, 1.5], [1.0, 2.0]]  # 2 is the largest error
 
 
-@pytest.mark.parametrize("row", by_tier([100, 280], [100], [280]))
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [100, 280])
 def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
     samples = waves()
     seconds = samples.seconds.copy()

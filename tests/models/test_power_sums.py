@@ -52,6 +52,7 @@ def test_auto_reports_both_laws() -> None:
     assert "sum of power laws" in fitted.summary()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exponents", "most"), [((0.9, 0.6, 0.4), 0.025), ((0.9, 0.6, 0.4, 0.3, 0.7), 0.05)]
 )

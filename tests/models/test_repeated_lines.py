@@ -35,6 +35,7 @@ def timed_often(
     return EventTimings("tiles", n[:, None], time_of(n) * np.exp(0.02 * rng.normal(size=len(n))))
 
 
+@pytest.mark.slow
 def test_the_error_of_few_points_timed_often_is_that_of_other_points() -> None:
     """They were reported to be off by 2 %, and were so by 20; of ten calls four had their time."""
     reported, true, covered = [], [], []
@@ -110,6 +111,7 @@ def test_timed_parameters_are_within_narrow_intervals_of_their_own() -> None:
     assert ((high - low) / predicted.seconds).max() < 0.12
 
 
+@pytest.mark.slow
 def test_how_often_points_were_timed_does_not_change_what_is_known_of_others() -> None:
     """Nor does it narrow the error of a total at other points."""
     once, often = timed_often(3, 40, 1, jagged), timed_often(3, 40, 20, jagged)
@@ -141,6 +143,7 @@ def timed_unevenly(seed: int, points: int, often: int, times: int) -> tuple[Even
     return EventTimings("tiles", n[:, None], times_s), sizes[counts == 1]
 
 
+@pytest.mark.slow
 def test_few_points_that_most_lines_are_of_do_not_narrow_the_intervals_of_others() -> None:
     """Six in ten calls of other sizes were within theirs, and four in ten of those timed once."""
     covered = []
@@ -157,6 +160,7 @@ def test_few_points_that_most_lines_are_of_do_not_narrow_the_intervals_of_others
     assert np.mean(covered[1::2]) > 0.85
 
 
+@pytest.mark.slow
 def test_the_total_of_sizes_that_were_mostly_timed_once_is_as_certain_as_single_times() -> None:
     """Its error was that of the mean of all lines: of ten totals six were within their interval."""
     within = []

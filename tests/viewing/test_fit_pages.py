@@ -156,6 +156,7 @@ def test_verify_and_compare_make_pages(tmp_path: Path) -> None:
     assert "least-squares is best" in (tmp_path / "c.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_of_a_comparison_begins_with_what_is_hard_for_all(tmp_path: Path) -> None:
     """A line fits easy without an error, and hard hardly; the coefficients are 1 µs for all."""
     sizes = range(1, 21)
