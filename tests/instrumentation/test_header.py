@@ -464,6 +464,9 @@ def test_counters_are_the_regions_own(tmp_path: Path) -> None:
     )
     assert len(printed.table().counters) == 3 * 8
     assert printed.err == "tracebigsim: PAPI_i: Too many events or attributes\n"
+    printed = run([program], more={"TRACEBIGSIM_PAPI_EVENTS": "PAPI_" + "x" * 250})
+    assert len(printed.table().counters) == 0, "not the one that the first 199 bytes name"
+    assert "xxx: Event does not exist\n" in printed.err
 
 
 def test_a_forked_child_counts_for_itself(tmp_path: Path) -> None:

@@ -984,9 +984,10 @@ TRACEBIGSIM_APART_ const char *tracebigsim_add_counter_(const char *at) {
   tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
   char name[200];
   const size_t length = strcspn(at, ",");
-  int status = PAPI_ECOUNT;
+  const int fits = length < sizeof name;
+  int status = fits ? PAPI_ECOUNT : PAPI_ENOEVNT;
   snprintf(name, sizeof name, "%.*s", (int)length, at);
-  if (thread->counters < TRACEBIGSIM_MAX_COUNTERS_) {
+  if (fits && thread->counters < TRACEBIGSIM_MAX_COUNTERS_) {
     status = PAPI_add_named_event(thread->event_set, name);
   }
   if (status == PAPI_OK) {
