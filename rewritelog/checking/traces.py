@@ -19,7 +19,17 @@ from rewritelog.checking.findings import (
     Severity,
 )
 from rewritelog.errors import Location, RewriteLogError
-from rewritelog.formats.traces import NO_ROW, Collective, Events, Part, Traces, Unit, loaded
+from rewritelog.formats.traces import (
+    NO_ROW,
+    Collective,
+    Events,
+    Part,
+    Traces,
+    Unit,
+    communicating,
+    kinds_of,
+    loaded,
+)
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import LABEL_WIDTH, NO_NAME, shorten
 
@@ -154,19 +164,22 @@ def check_traces(traces: Traces) -> CheckReport:
 def _differing(
     unit: Unit, collectives: Collectives, lowest: dict[str, tuple[int, Floats]]
 ) -> Iterator[Finding]:
-    """Yield where a rank first differs from the `lowest` rank of each group, to which it is added.
+    """Yield where a rank first differs from the lowest rank of each group.
 
-    That has the number of the rank, and the collectives of its group.
+    `lowest` has the number of that rank and its collectives; those of a new group are added.
     """
     for group, (rows, kinds) in collectives.items():
         rank, others = lowest.setdefault(group, (unit.rank, kinds))
         shared, name = min(len(kinds), len(others)), shorten(group, LABEL_WIDTH)
-        for at in np.flatnonzero((kinds[:shared] != others[:shared]).any(axis=1))[:1].tolist():
-            here, there = _collective_text(*kinds[at]), _collective_text(*others[at])
-            what = f"collective {at + 1:,}{f' of group {name}' if name else ''}"
-            node = int(rows[at]) if at < len(rows) else None
-            message = f"{what}: {here} here, {there} on rank {rank}"
-            yield Finding(Location(unit.path, node=node), message)
+        differs = (kinds[:shared] != others[:shared]).any(axis=1)
+        if not differs.any():
+            continue
+        at = int(np.argmax(differs))
+        here, there = _collective_text(*kinds[at]), _collective_text(*others[at])
+        what = f"collective {at + 1:,}{f' of group {name}' if name else ''}"
+        node = int(rows[at]) if at < len(rows) else None
+        message = f"{what}: {here} here, {there} on rank {rank}"
+        yield Finding(Location(unit.path, node=node), message)
 
 
 def _collective_text(kind: float, size_bytes: float) -> str:
@@ -202,11 +215,11 @@ def _check_rank(traces: Traces, unit: Unit) -> tuple[Findings, Collectives]:
 
 
 def _collectives(traces: Traces, events: Events) -> Collectives:
-    """Return the joint collectives of a rank; one without a type is an all-reduce."""
-    rows = np.flatnonzero((events["type"] == traces.communicating[0]) & ~events["on_host"])
-    rows = rows[np.isin(np.nan_to_num(events["comm_type"][rows]), _JOINT)]
-    rows = rows[np.argsort(events["id"][rows], kind="stable")]
-    kinds = np.nan_to_num([events["comm_type"][rows], events["comm_size"][rows]]).T
+    """Return the joint collectives of a rank."""
+    rows = communicating(events, traces.communicating[0])
+    kinds = kinds_of(events, rows).T
+    is_joint = np.isin(kinds[:, 0], _JOINT)
+    rows, kinds = rows[is_joint], kinds[is_joint]
     group = events["group"][rows]
     by_group = rows_by_key(group.number, np.ones(len(rows), dtype=np.bool_))
     return {group[of[0]]: (rows[of], np.vstack([kinds[of], _END])) for of in by_group}

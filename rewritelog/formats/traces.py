@@ -456,6 +456,21 @@ COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 """The attributes of messages and collectives."""
 
 
+def communicating(events: Events, kind: int) -> Ints:
+    """Return the rows of a type of communication on devices, by their ids.
+
+    Not every file has them in that order. By it, the k-th collectives of a group on its ranks belong
+    together, and so do the k-th messages with the same ends and tag.
+    """
+    rows = np.flatnonzero((events["type"] == kind) & ~events["on_host"])
+    return rows[np.argsort(events["id"][rows], kind="stable")]
+
+
+def kinds_of(events: Events, rows: Ints) -> Floats:
+    """Return the types and sizes of collectives, shape (2, rows); no type is an all-reduce."""
+    return np.asarray(np.nan_to_num([events["comm_type"][rows], events["comm_size"][rows]]))
+
+
 def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:
     """Return all events of a unit, with the columns `_KEPT` and `more`."""
     return joined([part.only(more) for part in parts])

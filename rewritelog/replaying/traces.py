@@ -24,7 +24,7 @@ import numpy as np
 
 from rewritelog.arrays import Floats, Ints, Table, Texts, occurrences_before, pair_keys, paired
 from rewritelog.core import core
-from rewritelog.formats.traces import Collective, Events, Traces, joined
+from rewritelog.formats.traces import Collective, Events, Traces, communicating, joined, kinds_of
 from rewritelog.replaying.workload import (
     DEVICE,
     HOST,
@@ -113,7 +113,7 @@ def workload_of(
     links["first_waiting"], waiting = grouped(before, after, len(order))
     first = np.searchsorted(events["rank"], traces.pes).tolist()
     first_part, collective = _collectives(events, parts)
-    kinds = np.nan_to_num([events["comm_type"][parts], events["comm_size"][parts]])  # absent: 0
+    kinds = kinds_of(events, parts)
     differs = (kinds != kinds[:, first_part][:, collective]).any(axis=0)
     nodes = Nodes(
         lanes,
@@ -146,16 +146,14 @@ def workload_of(
 
 def _communicating(traces: Traces, events: Events) -> list[Ints]:
     """Return the parts of collectives, the sends and the receives, each by rank and id."""
-    on_device = ~events["on_host"]
-    rows = (np.flatnonzero(on_device & (events["type"] == kind)) for kind in traces.communicating)
-    return [row[np.lexsort((events["id"][row], events["rank"][row]))] for row in rows]
+    by_id = (communicating(events, kind) for kind in traces.communicating)
+    return [rows[np.argsort(events["rank"][rows], kind="stable")] for rows in by_id]
 
 
 def _collectives(events: Events, parts: Ints) -> tuple[Ints, Ints]:
     """Return the index of the first part of each collective, and the collective of each part.
 
-    The k-th nodes of a group on all its ranks make up a collective. Nodes are counted by their ids,
-    since not every file has them in that order.
+    The k-th nodes of a group on all its ranks make up a collective.
     """
     group = events["group"].number[parts]
     place = occurrences_before(events["rank"][parts] * len(events["group"].distinct) + group)
