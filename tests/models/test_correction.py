@@ -267,8 +267,9 @@ def test_the_formulas_time_is_no_parameter_in_the_report(corrected: Any) -> None
     function = fit.whole.function
     correction = function.correction
     first = correction.processes[0]
-    inputs = structs.replace(first.inputs, parameters=first.inputs.parameters + 1)
-    covariance = structs.replace(first.covariance, codes=inputs.parameters > 1)
+    numbers = np.resize([2, 3], len(first.inputs.parameters))
+    inputs = structs.replace(first.inputs, parameters=numbers)
+    covariance = structs.replace(first.covariance, codes=numbers > 1)
     first = structs.replace(first, inputs=inputs, covariance=covariance)
     correction = structs.replace(correction, processes=(first,))
     of_all = structs.replace(fit.whole, function=structs.replace(function, correction=correction))

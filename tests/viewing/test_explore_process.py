@@ -63,7 +63,7 @@ def exploring(
     command = [sys.executable, *started, "explore", "t.txt", *words]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **more}, text=True,
+        command, cwd=folder, env={**os.environ, "TMPDIR": str(folder), **more}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         signal.signal(signal.SIGINT, before)
