@@ -36,3 +36,9 @@ def test_rows_of_whole_numbers_are_spread_over_the_table() -> None:
     numbered = NumberedTexts.of(rows.view(np.uint8).reshape(-1), np.arange(4096) * 16, lengths)
     assert len(numbered.first) == 4096
     assert longest_run(numbered.slots) < 100
+
+
+def test_a_text_differs_from_those_that_it_begins_with() -> None:
+    lengths = np.arange(1000)
+    numbered = NumberedTexts.of(np.full(1000, ord("a"), np.uint8), np.zeros(1000, int), lengths)
+    assert numbered.numbers.tolist() == list(range(1000))
