@@ -54,3 +54,10 @@ def test_too_few_samples_have_laws_without_errors() -> None:
     law = single_term_functions(EventTimings("k", PARAMS[:3], PARAMS[:3, 0])).of(1)[0]
     assert (law.held_out_r2, law.held_out_error) == (None, None)
     assert single_term_functions(EventTimings("k", np.zeros((5, 0)), np.ones(5))).functions == ()
+
+
+@pytest.mark.parametrize(("points", "folds"), [(4, 4), (10, 10), (19, 10), (20, 5), (100, 5)])
+def test_few_points_are_held_out_in_more_folds(points: int, folds: int) -> None:
+    sizes = np.bincount(folds_of(points))
+    assert len(sizes) == folds
+    assert np.ptp(sizes) <= 1
