@@ -17,7 +17,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, median
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import LogTerm, power_of, product_of_powers
@@ -39,6 +39,7 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
     A constant part of the times is the term 1 beside their product.
     """
     parameters, times_s = selection.parameters, selection.samples.sigma_s
+    times_s = times_s / median(times_s)
     terms, columns = selection.table.candidates(
         "breaks",
         lambda params: [*smooth_factors(params, parameters), *breaks(params, parameters)],
