@@ -214,7 +214,7 @@ def _logs_in_trials(
         logs = {}
         for name, family in families.items():
             grown = Growth().predict(fit_family(family, small), large.params, *small.samples.range)
-            logs[name] = np.log(np.maximum(grown, LEAST_S) / large.sigma_s)
+            logs[name] = np.log(np.maximum(grown, LEAST_S) / large.times_s)
         return logs
 
     by_trial = list(map_trials(trial, splits, families, selection))

@@ -102,14 +102,18 @@ class Samples:
         Programs" (1995), 3.5.3: each residual is divided by its observation.
         """
         params, seconds = timings.params, timings.seconds
-        size = np.abs(seconds)
         if weighting == "uniform":
-            mean = float(size.mean()) if len(size) else 0.0
-            return cls(params, seconds, np.full(len(size), mean or 1.0), first, relative=False)
-        positive = size[size > 0]
-        middle = max(median(positive), LEAST_SCALE_S) if len(positive) else 1.0
-        scale = np.where(size > 0, np.maximum(size, tuning.LEAST_SHARE_OF_MEDIAN * middle), middle)
-        return cls(params, seconds, scale, first, relative=True)
+            mean = float(np.abs(seconds).mean()) if len(seconds) else 0.0
+            return cls(params, seconds, np.full(len(seconds), mean or 1.0), first, relative=False)
+        return cls(params, seconds, _scales_of(seconds), first, relative=True)
+
+    @cached_property
+    def times_s(self) -> Floats:
+        """The times as functions in logarithms take them, above 0: the scale of relative weights.
+
+        Shape (samples,).
+        """
+        return self.sigma_s if self.relative else _scales_of(self.seconds)
 
     @cached_property
     def range(self) -> tuple[Floats, Floats]:
@@ -193,6 +197,14 @@ def random_rows(total: int, count: int) -> Ints:
     rows = np.sort(np.argpartition(numbers, count)[:count])
     rows.flags.writeable = False
     return rows
+
+
+def _scales_of(seconds: Floats) -> Floats:
+    """Return the sizes of the times, each at least a share of their median, and above 0."""
+    size = np.abs(seconds)
+    positive = size[size > 0]
+    middle = max(median(positive), LEAST_SCALE_S) if len(positive) else 1.0
+    return np.where(size > 0, np.maximum(size, tuning.LEAST_SHARE_OF_MEDIAN * middle), middle)
 
 
 def _midranks(values: Floats) -> Floats:

@@ -153,7 +153,7 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     )
     if not factors:
         return (ONE,)
-    times = selection.samples.sigma_s / median(selection.samples.sigma_s)
+    times = selection.samples.times_s / median(selection.samples.times_s)
     with np.errstate(all="ignore"):
         logs = np.log(np.maximum(columns[selection.rows].T, 0.0))
         likeliest = _BeamSearch(factors, logs, times).most_probable(len(selection.parameters.used))

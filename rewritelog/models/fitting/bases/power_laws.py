@@ -93,7 +93,7 @@ def power_law(selection: SelectionSamples) -> tuple[Expression, ...]:
         return (ONE,)
     terms = [power_of(number, parameters) for number in parameters.used]
     columns = selection.values([term.expression for term in terms])
-    exponents = posterior_mean(columns, np.log(selection.samples.sigma_s))
+    exponents = posterior_mean(columns, np.log(selection.samples.times_s))
     return (product_of_powers(terms, exponents, tuning.LEAST_EXPONENT),)
 
 
@@ -162,7 +162,7 @@ def sum_of_power_laws(selection: SelectionSamples) -> tuple[Expression, ...]:
         return selection.chosen(power_law)
     part = selection.random_part(MOST_SAMPLES)
     terms = [power_of(number, selection.parameters) for number in selection.parameters.used]
-    columns, logs = part.values([term.expression for term in terms]), np.log(part.samples.sigma_s)
+    columns, logs = part.values([term.expression for term in terms]), np.log(part.samples.times_s)
     exponents = posterior_mean(columns, logs)
     regression = _Regression.about(exponents, columns, logs)
     most_numbers = len(selection.samples) // tuning.FEWEST_PER_NUMBER

@@ -118,7 +118,7 @@ def _descend(chosen: list[int], errors_of: _Errors, logs: list[Floats], most: in
 def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
     """Return the factors nearest to the exponents of a power law in all parameters."""
     columns = np.column_stack((np.ones(len(logs)), logs))
-    exponents = least_squares(columns, np.log(samples.sigma_s), collinear=1e-3)[1:]
+    exponents = least_squares(columns, np.log(samples.times_s), collinear=1e-3)[1:]
     plain = np.flatnonzero(~_HAS_LOG)
     distances = np.abs(_EXPONENTS[plain] - exponents[:, None])
     return [int(which) for which in plain[distances.argmin(axis=1)]]
