@@ -158,6 +158,11 @@ def test_intervals_of_few_ratios_bear_ratios_below_zero() -> None:
     assert high > 1.3
 
 
+def test_intervals_of_times_near_zero_may_have_no_upper_end() -> None:
+    """Numpy's warning of the overflow would have been printed; a time of 1e-250 s led to it."""
+    assert interval_of(np.array([0, 0, 1e-250, 4, 4]), 5).tolist() == [0.0, np.inf]
+
+
 def test_nine_in_ten_lines_of_a_trial_lie_within_intervals_that_widen() -> None:
     rng = np.random.default_rng(21)
     ratios = np.sort(np.exp(rng.normal(0, 0.05, 200)))

@@ -251,6 +251,7 @@ def total_ratio_of(measured: Floats, predicted: Floats, cluster: Ints) -> float:
     return 1 + share * (ratio - 1)
 
 
+@np.errstate(over="ignore")  # of times near 0 the upper end may be infinite
 def interval_of(ascending: Floats, points: int) -> Floats:
     """Return the ends of the 90 % interval for a further point, given ascending ones at some.
 
