@@ -79,7 +79,7 @@ def test_a_corrected_formula_below_zero_predicts_0_and_says_so(corrected: Any) -
 @pytest.mark.slow
 def test_a_formula_off_by_more_than_half_is_corrected_too() -> None:
     def steep(params: Floats) -> Floats:
-        return np.asarray(times_of(params) * np.exp(3 * np.sin(3 * np.log(params[:, 0]))))
+        return np.asarray(times_of(params) * np.exp(3.5 * np.sin(3 * np.log(params[:, 0]))))
 
     params = random_params(400, 5)
     samples = EventTimings("kernel", random_params(COUNT, 1), steep(random_params(COUNT, 1)))
