@@ -39,6 +39,7 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
     A constant part of the times is the term 1 beside their product.
     """
     parameters, times_s = selection.parameters, selection.samples.times_s
+    # in seconds, a search that begins without the constant would depend on the unit
     times_s = times_s / median(times_s)
     terms, columns = selection.table.candidates(
         "breaks",
