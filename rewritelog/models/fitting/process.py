@@ -28,10 +28,10 @@ FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
 steps from those of a process for nearly the same values. A process that is used learns them again
 from all points, since few points show little of what depends on many inputs."""
 
-LAST_STEP = 5e-4
+LAST_STEP = 2e-4
 """The search with all points ends with a step that lowers the cost by less than this share."""
 
-BLOCK = 160
+BLOCK = 250
 """The time of a step grows with the cube of the number of points. Twice this many or more are
 divided into blocks of near points, which are taken as independent of each other."""
 
