@@ -200,7 +200,7 @@ def random_rows(total: int, count: int) -> Ints:
 
 
 def _scales_of(seconds: Floats) -> Floats:
-    """Return the sizes of the times, each at least a share of their median, and above 0."""
+    """Return the sizes of the times, at least a share of their median, which stands for a 0."""
     size = np.abs(seconds)
     positive = size[size > 0]
     middle = max(median(positive), LEAST_SCALE_S) if len(positive) else 1.0

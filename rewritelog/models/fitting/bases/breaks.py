@@ -30,7 +30,7 @@ NEW_SHARE = 1e-8
 to them."""
 
 LOGS = -400.0, 700.0
-"""Logarithms of seconds are limited to these: no exponential, and no quotient, overflows."""
+"""Logarithms of times are limited to these: no exponential, and no quotient, overflows."""
 
 
 def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -38,18 +38,18 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
 
     A constant part of the times is the term 1 beside their product.
     """
-    parameters, times_s = selection.parameters, selection.samples.times_s
+    parameters = selection.parameters
     # in seconds, a search that begins without the constant would depend on the unit
-    times_s = times_s / median(times_s)
+    times = selection.samples.times_s / median(selection.samples.times_s)
     terms, columns = selection.table.candidates(
         "breaks",
         lambda params: [*smooth_factors(params, parameters), *breaks(params, parameters)],
     )
-    columns = np.column_stack([np.ones(len(times_s)), columns[selection.rows]])
-    response = working_response(columns[:, : 1 + len(parameters.used)], times_s)
+    columns = np.column_stack([np.ones(len(times)), columns[selection.rows]])
+    response = working_response(columns[:, : 1 + len(parameters.used)], times)
     for _ in range(3):
         taken, coefficients = _selected(columns, response)
-        response = response.updated(columns[:, taken] @ coefficients, times_s)
+        response = response.updated(columns[:, taken] @ coefficients, times)
     chosen = [terms[index - 1] for index in taken[1:]]
     steep = [True]
     while any(steep):
@@ -69,7 +69,7 @@ def power_law_with_breaks(selection: SelectionSamples) -> tuple[Expression, ...]
             for term, is_steep in zip(chosen, steep, strict=True)
         ]
     law = product_of_powers(chosen, coefficients[1:])
-    return (law, ONE) if response.constant_s and chosen else (law,)
+    return (law, ONE) if response.constant_part and chosen else (law,)
 
 
 def _selected(columns: Floats, response: WorkingResponse) -> tuple[list[int], Floats]:
@@ -196,53 +196,53 @@ def fewest_beyond(count: int) -> int:
 
 @dataclass(frozen=True)
 class WorkingResponse:
-    """The regressand in logarithms: the times less a constant part."""
+    """The regressand in logarithms: the times, in units of their median, less a constant part."""
 
-    constant_s: float
+    constant_part: float
     logs: Floats
-    """Logarithms of the rest in seconds, and from the second round on the working response."""
+    """Logarithms of the rest, and from the second round on the working response."""
     weights: Floats
     """The factor of each residual: the share of the rest in the time, times Huber's weight.
 
     An error of the logarithm of the rest thus counts as a relative error of the time.
     """
 
-    def updated(self, fitted: Floats, times_s: Floats) -> WorkingResponse:
+    def updated(self, fitted: Floats, times: Floats) -> WorkingResponse:
         """Return the regressand for the next round, given the fitted logarithms of this one."""
-        if not self.constant_s:
+        if not self.constant_part:
             return replace(self, weights=row_weights(fitted - self.logs))
-        fitted_s = np.exp(fitted.clip(*LOGS))
-        ratios = (times_s - self.constant_s) / fitted_s
+        fitted_rest = np.exp(fitted.clip(*LOGS))
+        ratios = (times - self.constant_part) / fitted_rest
         # below the fit, where noise may leave less than nothing, the logarithm is linearized
         errors = np.where(ratios > 1, np.log(np.maximum(ratios, 1.0)), ratios - 1)
-        shares = np.minimum(fitted_s * np.maximum(ratios, 1.0) / times_s, 1.0)
+        shares = np.minimum(fitted_rest * np.maximum(ratios, 1.0) / times, 1.0)
         weights = shares * row_weights(errors * shares)
-        return WorkingResponse(self.constant_s, fitted + errors, weights)
+        return WorkingResponse(self.constant_part, fitted + errors, weights)
 
 
-def working_response(columns: Floats, times_s: Floats) -> WorkingResponse:
+def working_response(columns: Floats, times: Floats) -> WorkingResponse:
     """Return the times less the constant part that leaves the rest nearest to a power law.
 
     `columns` are 1 and the logarithms of the parameters, shape (samples, 1 + parameters). Their
     squares are regressors too, since exponents may change with the size.
     """
     best = np.inf
-    chosen = plain = WorkingResponse(0.0, np.log(times_s), np.ones(len(times_s)))
-    if len(times_s) < tuning.FEWEST_PER_NUMBER * (2 * columns.shape[1] - 1):
+    chosen = plain = WorkingResponse(0.0, np.log(times), np.ones(len(times)))
+    if len(times) < tuning.FEWEST_PER_NUMBER * (2 * columns.shape[1] - 1):
         return plain
     curved = np.hstack((columns, columns[:, 1:] ** 2))
-    shortest_s = float(np.quantile(times_s, tuning.SHORTEST_QUANTILE))
+    shortest = float(np.quantile(times, tuning.SHORTEST_QUANTILE))
     for share in tuning.CONSTANT_SHARES:
-        constant_s = share * shortest_s
-        rest_s = np.maximum(times_s - constant_s, tuning.LEAST_REST * times_s)
-        tried = WorkingResponse(constant_s, np.log(rest_s), rest_s / times_s)
+        constant_part = share * shortest
+        rest = np.maximum(times - constant_part, tuning.LEAST_REST * times)
+        tried = WorkingResponse(constant_part, np.log(rest), rest / times)
         fitted = tried.logs
         for _ in range(2):
             rows, target = curved * tried.weights[:, None], tried.logs * tried.weights
             fitted = curved @ least_squares(rows, target)
-            tried = tried.updated(fitted, times_s)
-        predicted_s = constant_s + np.exp(fitted.clip(*LOGS))
-        errors = np.minimum(np.abs(predicted_s / times_s - 1), tuning.LARGEST_ERROR)
+            tried = tried.updated(fitted, times)
+        predicted = constant_part + np.exp(fitted.clip(*LOGS))
+        errors = np.minimum(np.abs(predicted / times - 1), tuning.LARGEST_ERROR)
         if errors.mean() < best * (1 - tuning.LEAST_GAIN_OF_CONSTANT):
             best, chosen = float(errors.mean()), tried if share else plain
     return chosen
