@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from rewritelog.errors import RewriteLogError, UsageError, UsageTypeError
@@ -106,8 +106,7 @@ def joined_texts(parts: Iterable[tuple[Sequence[Key], Ints]]) -> tuple[tuple[Key
     return tuple(known), np.concatenate(numbers)
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(Struct, frozen=True):
     """A column of texts, which holds each distinct text once."""
 
     distinct: tuple[str, ...]
@@ -235,8 +234,7 @@ def to_floats(values: ArrayLike, what: str) -> Floats:
     return floats
 
 
-@dataclass(frozen=True)
-class ExactSum:
+class ExactSum(Struct, frozen=True):
     """A sum of non-negative floats without rounding, independent of their order.
 
     The parts are an expansion as in J. Shewchuk, "Adaptive precision floating-point arithmetic and

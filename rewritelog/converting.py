@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.commands.logs import ConvertCommand
@@ -69,8 +71,7 @@ def lost_fields(source: Layout, target: Layout) -> list[LostField]:
     return lost
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """A field with meaningful values that the target version cannot represent."""
 
     field: str

@@ -14,7 +14,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import accumulate
@@ -183,13 +183,13 @@ def json_number(value: float | None) -> float | None:
 
 
 def json_of(value: Any) -> Any:
-    """Return a dataclass or collection as JSON types, with `json_number` for its floats."""
+    """Return a struct or collection as JSON types, with `json_number` for its floats."""
     if isinstance(value, dict):
         return {name: json_of(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [json_of(part) for part in value]
-    if is_dataclass(value):
-        return json_of(vars(value))
+    if fields := getattr(value, "__struct_fields__", ()):  # without an import of msgspec
+        return {name: json_of(getattr(value, name)) for name in fields}
     return json_number(value) if isinstance(value, float) else value
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
@@ -27,8 +28,7 @@ SHOWN = 5
 """At most this many findings of a rule are shown."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A violation of a rule, with its location."""
 
     location: Location
@@ -54,12 +54,11 @@ class Finding:
         }
 
 
-@dataclass
-class Findings:
+class Findings(Struct):
     """Findings by rule, in the order of the files, and counts of what was checked."""
 
-    counts: dict[str, int] = field(default_factory=dict)
-    shown: dict[str, list[Finding]] = field(default_factory=dict)
+    counts: dict[str, int] = {}
+    shown: dict[str, list[Finding]] = {}
     sebs: int = 0
     """The number of SEBs that could be walked, or of nodes."""
     records: int = 0
@@ -125,8 +124,7 @@ class BlockParams(NamedTuple):
         return cls(source, *read, unreadable)
 
 
-@dataclass(frozen=True)
-class CheckedBlock:
+class CheckedBlock(Struct, frozen=True, dict=True):
     """A block, or a part of a long timeline, as the rules see it."""
 
     records: BlockRecords
@@ -136,7 +134,7 @@ class CheckedBlock:
     """None without any param files."""
     awaits_unsent: Flags | None = None
     """Whether each SEB awaits a message that is never sent; None while that is not known."""
-    state: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, Any] = {}
     """What a rule keeps, under its name, from one part of a timeline to the next."""
     key: int = 0
     """A random number of 64 bits, so that no log can be made to cause collisions of hashes."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from rewritelog.arrays import Bytes, Ints
 from rewritelog.checking.findings import SHOWN, Finding, Findings

@@ -6,11 +6,11 @@ This module also finds equal texts, and equal rows of tables, with the core's ha
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
 from tracebigsim.core import Library
@@ -45,8 +45,7 @@ class NumberedTexts(NamedTuple):
         return cls(first[:count].copy(), numbers, key, slots)
 
 
-@dataclass(frozen=True)
-class DistinctPoints:
+class DistinctPoints(Struct, frozen=True):
     """The d distinct rows of a table of parameters, in order of first appearance.
 
     Many SEBs of one event have the same parameters, so that choosing among SEBs, and looking for

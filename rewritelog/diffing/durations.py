@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import ZERO_SUM, ExactSum, Flags, Floats, Ints, joined_texts
 from rewritelog.core import core
@@ -33,8 +33,7 @@ Sides = tuple[BlockRecords, BlockRecords]
 SideRecords = tuple[ParamRecords, ParamRecords]
 
 
-@dataclass
-class Row:
+class Row(Struct):
     """The durations of one SEB name or event."""
 
     sides: tuple[int, int] = (0, 0)
@@ -86,8 +85,7 @@ def add_rows(rows: Rows, others: Rows) -> None:
         rows.setdefault(None if full else name, Row()).add(row)
 
 
-@dataclass(frozen=True)
-class NamedDurations:
+class NamedDurations(Struct, frozen=True):
     """The durations of one side, NaN for none, each with the number of its name."""
 
     name: Ints

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Ints, Table, spans
 from rewritelog.core import core
@@ -54,8 +55,7 @@ class FirstDifference(NamedTuple):
     b: str
 
 
-@dataclass(slots=True)
-class Change:
+class Change(Struct):
     """The number of records where a field differs; a list or text counts once per SEB or event."""
 
     noun: str
@@ -66,11 +66,10 @@ class Change:
     """None if there is no difference."""
 
 
-@dataclass
-class Totals:
+class Totals(Struct):
     """The differences in one block, or in all blocks."""
 
-    compared: dict[str, Change] = field(default_factory=dict)
+    compared: dict[str, Change] = {}
     """Every field that was compared, by its name in the documentation of the format."""
     sides: tuple[Counter[str], Counter[str]] = field(default_factory=lambda: (Counter(), Counter()))
     """What each side has: `SEBs`, the records of each list, `unclosed` and `irregular` SEBs."""
@@ -80,8 +79,8 @@ class Totals:
     earlier_s: float = 0.0
     later_s: float = 0.0
     """The largest shifts of messages towards the start (negative) and the end of their SEBs."""
-    by_name: Rows = field(default_factory=dict)
-    by_event: Rows = field(default_factory=dict)
+    by_name: Rows = {}
+    by_event: Rows = {}
     malformed_lines: int = 0
     """The number of malformed lines of param files."""
 
@@ -155,8 +154,7 @@ def _common_sebs(a: BlockRecords, b: BlockRecords) -> tuple[BlockRecords, BlockR
     return old, new
 
 
-@dataclass(frozen=True)
-class _BlockComparison:
+class _BlockComparison(Struct, frozen=True):
     """The SEBs that both sides have, and what is found in them."""
 
     totals: Totals

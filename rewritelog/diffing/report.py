@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from rewritelog.diffing.durations import RATIO_ERROR, Row, Rows
 from rewritelog.diffing.records import ABSENT, Change, FieldKind, FirstDifference, Totals
 from rewritelog.formats.bgtrace.records import LISTS
@@ -44,8 +47,7 @@ _HEADINGS = {
 SideName: TypeAlias = Literal["A", "B"]
 
 
-@dataclass(frozen=True)
-class HeadDifference:
+class HeadDifference(Struct, frozen=True):
     """A difference in the summaries or machine headers."""
 
     name: str
@@ -124,8 +126,8 @@ class Comparison(Readable):
             "same": self.same,
             "times_alone": self.times_alone,
             "verdict": self.verdict,
-            "representation": [vars(change) for change in self.representation],
-            "machine": [vars(change) for change in self.machine],
+            "representation": [asdict(change) for change in self.representation],
+            "machine": [asdict(change) for change in self.machine],
             "counts": {plural_of(noun): both(what) for what, noun in self.counted.items()},
             "fields": [
                 {

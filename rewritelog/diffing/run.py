@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from rewritelog.commands.logs import DiffCommand
 from rewritelog.diffing.records import Totals, compare_loaded
@@ -39,8 +40,7 @@ from rewritelog.formats.files import InputFile
 from rewritelog.running.engines import map_blocks
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """A run of timelines of both sides."""
 
     blocks: dict[int, Block]
@@ -172,7 +172,7 @@ def _params(
 
 def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:
     """Return facts of the emulated machine, and of its representation, even ones without effect."""
-    summary = vars(logs.summary)
+    summary = asdict(logs.summary)
     machine = {n: str(summary[k]) for k, n in format_names("summary").items() if k in summary}
     facts = {
         "log version": machine.pop("log version"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from rewritelog.arrays import Columns, Flags, Ints, random_ranks
 from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
@@ -172,7 +176,9 @@ def compare(request: CompareCommand) -> CompareReport:
     all_warnings = (*warnings, *[fewer] * counts_differ, *[alone] * is_alone, *failures)
     report = CompareReport(request, lines, count, results, all_warnings)
     no_predictions = "no model has a prediction for a line that was held out"
-    return report if report.predicted else replace(report, warnings=(*all_warnings, no_predictions))
+    if report.predicted:
+        return report
+    return dataclasses.replace(report, warnings=(*all_warnings, no_predictions))
 
 
 def _timings_by_columns(
@@ -209,8 +215,7 @@ def _models(request: CompareCommand) -> dict[str, Model[Any]]:
     return models
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Struct, frozen=True):
     """A division of the lines into samples for a fit, and held-out lines to test it on."""
 
     left_out: tuple[Flags, ...]

@@ -10,7 +10,7 @@ import io
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain, pairwise
 from os import PathLike
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from rewritelog import units
@@ -65,8 +67,7 @@ HEAD = (
 _SECONDS = ("measured_s", "predicted_s", "low_s", "high_s")
 
 
-@dataclass
-class Predictions:
+class Predictions(Struct):
     """The predictions for the records of files, printed or written while they are made."""
 
     fitted: Fitted
@@ -137,7 +138,7 @@ class Predictions:
         everything = np.ones(len(table), dtype=np.bool_)
         for event, where, params in line_groups(table, self.fitted.columns, everything):
             predicted = PredictedRows.of(self.fitted, event, params)
-            for name, column in vars(rows).items():
+            for name, column in asdict(rows).items():
                 column[where] = getattr(predicted, name)
         self.records += len(table)
         self.predicted += int(np.count_nonzero(~np.isnan(rows.predicted_s)))
@@ -349,8 +350,7 @@ class DeterminedBy(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-@dataclass(frozen=True)
-class PredictedRows:
+class PredictedRows(Struct, frozen=True):
     """Predictions with their origins, one array entry for each."""
 
     predicted_s: Floats
@@ -389,11 +389,10 @@ class PredictedRows:
 
     def part(self, rows: Any) -> PredictedRows:
         """Return the predictions for some of the rows."""
-        return PredictedRows(*(column[rows] for column in vars(self).values()))
+        return PredictedRows(*(column[rows] for column in asdict(self).values()))
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(Struct, frozen=True):
     """The errors of the predictions of some timing lines."""
 
     lines: int
@@ -436,8 +435,7 @@ def errors_text() -> str:
     )
 
 
-@dataclass(frozen=True)
-class PredictedLines:
+class PredictedLines(Struct, frozen=True):
     """Timing lines beside their predictions."""
 
     measured_s: Floats
@@ -457,7 +455,7 @@ class PredictedLines:
     def joined(cls, parts: Sequence[PredictedLines]) -> PredictedLines:
         """Return the concatenation of the parts."""
         parts = [cls(np.zeros(0), np.zeros(0, dtype=np.bool_), PredictedRows.unknown(0)), *parts]
-        columns = zip(*(vars(part.rows).values() for part in parts), strict=True)
+        columns = zip(*(asdict(part.rows).values() for part in parts), strict=True)
         return cls(
             np.concatenate([part.measured_s for part in parts]),
             np.concatenate([part.first for part in parts]),

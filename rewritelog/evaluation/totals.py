@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import rounded_sum
 from rewritelog.commands.runs import PredictRunCommand
@@ -33,8 +34,7 @@ from rewritelog.text import (
 from rewritelog.units import number
 
 
-@dataclass(frozen=True)
-class CategoryTotal:
+class CategoryTotal(Struct, frozen=True):
     """The PE-seconds of one category."""
 
     category: str

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from rewritelog.commands.fits import VerifyCommand
 from rewritelog.core import DistinctPoints
@@ -33,8 +35,7 @@ from rewritelog.timings.read import read_param_names, samples_of
 from rewritelog.timings.samples import Timings, in_order_of, usable
 
 
-@dataclass(frozen=True)
-class WorstLine:
+class WorstLine(Struct, frozen=True):
     """A line with a large relative error."""
 
     where: str

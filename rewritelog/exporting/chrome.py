@@ -11,7 +11,6 @@ import mmap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +18,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys
 from rewritelog.commands.logs import ALWAYS
@@ -42,8 +42,7 @@ TraceEvents: TypeAlias = tuple[str, dict[str, int]]
 _US_PER_S = 1e6
 
 
-@dataclass(frozen=True)
-class ChromeMaker:
+class ChromeMaker(Struct, frozen=True):
     """Makes the trace events of SEBs: slices, brackets, log events, and messages received."""
 
     workers: int

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys
 from rewritelog.commands.logs import ALWAYS
@@ -53,8 +54,7 @@ TABLES = {
 """The rows of each table."""
 
 
-@dataclass(frozen=True)
-class Contents:
+class Contents(Struct, frozen=True, dict=True):
     """The exported SEBs of successive PEs, or of a part of a PE's timeline.
 
     Its `TABLES` are made when they are asked for, as in `contents["messages"]`. Rows are in the
@@ -147,8 +147,7 @@ class Contents:
         return rows
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """Whole timelines of successive PEs, or a part of a long timeline with its bytes."""
 
     blocks: Sequence[Block | LoadedBlock]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import RewriteLogError
@@ -27,8 +27,7 @@ _PART_SEBS = 1 << 15
 """The most SEBs of a part, which has whole PEs, unless it has only one PE."""
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """All SEBs of successive PEs as columns; what they require and send has columns of its own."""
 
     pes: range
@@ -75,8 +74,7 @@ class Steps:
         return numbers
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """The SEBs of a log set, to be converted to steps."""
 
     workload: Workload

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats, Ints
 
 
-@dataclass(frozen=True, eq=False)
-class ParamRecords:
+class ParamRecords(Struct, frozen=True, eq=False):
     """Param records of a block or a run, sorted by piece and SEB, then as in the file."""
 
     events: tuple[str, ...]

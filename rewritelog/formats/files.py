@@ -6,12 +6,12 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
@@ -111,8 +111,7 @@ FORMAT, VERSION = "rewritelog provenance", 1
 _MOST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """The content of a provenance file, which another version may have written."""
 
     content: Mapping[str, Any]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
 from rewritelog.errors import Location, RewriteLogError, UsageError
@@ -37,8 +38,7 @@ AnyTraces: TypeAlias = "LogSet | Traces"
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """What a format calls its things, for reports."""
 
     item: str
@@ -59,8 +59,7 @@ class Terms:
     """What runs one item at a time, and is a row of a timeline: one, and several."""
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Struct, frozen=True, dict=True):
     """The file of a rank."""
 
     path: Path
@@ -198,8 +197,7 @@ class Part(Events, ABC):
         """Return the bytes of the part with new durations."""
 
 
-@dataclass(frozen=True)
-class Rounding:
+class Rounding(Struct, frozen=True):
     """How much rounding changed durations."""
 
     item_s: float = 0.0

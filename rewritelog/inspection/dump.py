@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.commands.logs import DumpCommand
 from rewritelog.errors import DamagedLogError
@@ -36,8 +36,7 @@ _BATCH_ITEMS = 1000
 """The number of items of a list that are Python objects at a time."""
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(Struct, frozen=True):
     """The messages, events or dependencies of a SEB, which become Python objects one by one."""
 
     objects: Callable[[slice], Iterator[Any]]
@@ -239,8 +238,7 @@ def _text(raw: bytes) -> str:
     return quoted if plain else f"{quoted} (all {len(raw)} bytes: {raw.hex()})"
 
 
-@dataclass(frozen=True)
-class Dump:
+class Dump(Struct, frozen=True):
     """A PE's timeline, printed while it is read."""
 
     logs: LogSet

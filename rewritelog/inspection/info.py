@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import ZERO_SUM, rounded_sum
 from rewritelog.commands.logs import InfoCommand
@@ -42,8 +43,7 @@ from rewritelog.text import (
 )
 
 
-@dataclass(frozen=True)
-class NameShare:
+class NameShare(Struct, frozen=True):
     """The SEBs of one name."""
 
     name: str
@@ -55,8 +55,7 @@ class NameShare:
     """The share of the durations of all SEBs, from 0 to 1."""
 
 
-@dataclass(frozen=True)
-class FileInfo:
+class FileInfo(Struct, frozen=True):
     """A file of the log set."""
 
     name: str

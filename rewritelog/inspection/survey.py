@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from rewritelog.arrays import ZERO_SUM, Flags, Floats, Ints, rows_by_key
 from rewritelog.core import core
@@ -33,8 +33,7 @@ _EVERYWHERE, _MULTICAST, _BUT = -1, -2, -100
 """Destinations that are no node (FORMAT 4): `_BUT` − N is everywhere but node N."""
 
 
-@dataclass(frozen=True, eq=False)
-class Traffic:
+class Traffic(Struct, frozen=True, eq=False):
     """The messages of a log set, from senders to the PEs that they are addressed to."""
 
     group: int
@@ -162,8 +161,7 @@ SHOWN = 20
 """The most rows of a table of times, and of a list of files."""
 
 
-@dataclass
-class Survey:
+class Survey(Struct):
     """Counts and sums of some blocks, or of a rank."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -173,7 +171,7 @@ class Survey:
     latest_s: float = -math.inf
     """The latest end of a closed SEB."""
     traffic: Traffic = field(default_factory=Traffic.none)
-    times: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    times: dict[Any, tuple[int, Any]] = {}
     """The number of SEBs of each name or nodes of each group, and the sum of their durations."""
 
     def add(self, other: Survey) -> None:

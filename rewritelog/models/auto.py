@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from rewritelog.models.base import EventTimings, ModelText, Timings, option
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.bases.sums import fixed_terms
@@ -47,9 +49,11 @@ class Auto(TermModel[AutoOptions]):
 
     def config(self, timings: EventTimings) -> FitConfig:
         """Return how an event is fitted: with its formula, if the file has one for it."""
-        config = replace(super().config(timings), correction=self.options.correction)
+        config = structs.replace(super().config(timings), correction=self.options.correction)
         formula = self._formulas.for_event(*timings.key)
         if formula is None:
             return config
         families = {"formula": fixed_terms(formula.terms)}
-        return replace(config, families=families, category=formula.category, names=formula.names)
+        return structs.replace(
+            config, families=families, category=formula.category, names=formula.names
+        )

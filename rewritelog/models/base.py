@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats, Ints
@@ -95,8 +96,7 @@ def uncovered_text(event: str, parameters: int) -> str:
     return f"{label}: no usable timing sample, so it is not covered; add timing lines"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class EventTimings:
+class EventTimings(Struct, frozen=True, eq=False):
     """The timing samples of one event with one number of parameters."""
 
     event: str
@@ -170,8 +170,7 @@ def digest_of(timings: Timings) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(Struct, frozen=True):
     """A fitted model's predictions for a table of parameters, row by row."""
 
     seconds: Floats
@@ -186,8 +185,7 @@ class Prediction:
     """True where the function is negative, even if `seconds` is not; None: where `seconds` is."""
 
 
-@dataclass(frozen=True)
-class TotalSpread:
+class TotalSpread(Struct, frozen=True):
     """The components of the relative error of a sum of predicted durations."""
 
     single: float
@@ -275,8 +273,7 @@ class FitByEvent(ModelFit):
         """Return the fit with names of its parameters."""
 
 
-@dataclass(frozen=True)
-class ModelText:
+class ModelText(Struct, frozen=True):
     """The text of a file that a model needs; models do not open files themselves."""
 
     name: str

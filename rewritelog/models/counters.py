@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from rewritelog.models.base import EventTimings, option
 from rewritelog.models.exact_matches import ExactMatch
@@ -37,4 +39,4 @@ class Counters(TermModel[CountersOptions]):
         count = timings.parameters
         terms = tuple(parse(text) for text in ("1", *(f"p{n}" for n in range(1, count + 1))))
         families = {"counters": fixed_terms(terms, non_negative=True)}
-        return replace(super().config(timings), families=families)
+        return structs.replace(super().config(timings), families=families)

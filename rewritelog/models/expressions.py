@@ -19,12 +19,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from keyword import iskeyword
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats
 from rewritelog.errors import ModelError
@@ -373,8 +373,7 @@ class FormulaError(ModelError):
         return (type(self), (self.name, self.line, self.column, self.problem))
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The location of an expression's text; by default of a text that is not in a file."""
 
     name: str = "expression"

@@ -7,13 +7,12 @@ TOML, which `docs/formulas.md` describes; every error names file, line and colum
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from rewritelog.models.base import EventKey, ModelText
 from rewritelog.models.expressions import (
@@ -56,8 +55,7 @@ def kinds() -> dict[str, KernelKind]:
     return msgspec.toml.decode(text, type=dict[str, KernelKind])
 
 
-@dataclass(frozen=True)
-class EventFormula:
+class EventFormula(Struct, frozen=True):
     """The formula of the events that match its patterns."""
 
     patterns: tuple[str, ...]
@@ -81,8 +79,7 @@ class EventFormula:
         return enough and any(matches(pattern, event) for pattern in self.patterns)
 
 
-@dataclass(frozen=True)
-class Formulas:
+class Formulas(Struct, frozen=True):
     """The entries of a formulas file, in its order."""
 
     entries: tuple[EventFormula, ...] = ()
@@ -199,8 +196,7 @@ def _checked(expression: Expression, where: Origin) -> Expression:
         raise where.error(error.problem) from error
 
 
-@dataclass(frozen=True)
-class ParamNames:
+class ParamNames(Struct, frozen=True):
     """The entries of a file of parameter names, in its order."""
 
     entries: Mapping[str, tuple[str, ...]]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import structs
 
 from rewritelog.models.base import EventTimings, option
 from rewritelog.models.expressions import parse
@@ -47,4 +49,4 @@ class LeastSquares(TermModel[LeastSquaresOptions]):
         basis, numbers = self.options.basis, range(1, timings.parameters + 1)
         texts = ("1", *(power.format(number) for power in POWERS[basis] for number in numbers))
         family = fixed_terms(tuple(map(parse, texts)), may_be_negative=True)
-        return replace(super().config(timings), families={f"{basis} basis": family})
+        return structs.replace(super().config(timings), families={f"{basis} basis": family})

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.errors import ModelError, UsageError
@@ -51,8 +52,7 @@ class OutsideOptions:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class FittedEvent:
+class FittedEvent(Struct, frozen=True):
     """One event's regressor after its fit."""
 
     regressor: Any

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import core
@@ -19,8 +20,7 @@ _MOST_SIZES = 12
 """With more distinct sizes, messages are grouped by powers of two."""
 
 
-@dataclass(frozen=True)
-class MessageShare:
+class MessageShare(Struct, frozen=True):
     """The messages on the critical path of one size, or of a range of sizes."""
 
     least_bytes: int
@@ -29,8 +29,7 @@ class MessageShare:
     seconds: float
 
 
-@dataclass(frozen=True)
-class CriticalPath:
+class CriticalPath(Struct, frozen=True):
     """The critical path: a chain of SEBs and messages from time 0 to the end, without gaps.
 
     Its arrays go from its end backwards.
@@ -61,7 +60,7 @@ class CriticalPath:
             "sebs": self.length,
             "by_name_s": self.by_name_s,
             "by_event_s": self.by_event_s,
-            "messages": [vars(share) for share in self.messages],
+            "messages": [asdict(share) for share in self.messages],
         }
 
 
@@ -153,8 +152,7 @@ MOST_REPLAYED_SEBS = 10_000_000
 """By default the replays for gains run at most this many SEBs in all, or there is only one."""
 
 
-@dataclass(frozen=True)
-class GainCandidate:
+class GainCandidate(Struct, frozen=True):
     """All SEBs of a name, or all middle regions of an event, before their gain is known."""
 
     name: str
@@ -162,8 +160,7 @@ class GainCandidate:
     """The PE-seconds in them."""
 
 
-@dataclass(frozen=True)
-class Gain(GainCandidate):
+class Gain(GainCandidate, frozen=True):
     """The gain if all SEBs of a name, or all middle regions of an event, took no time."""
 
     gain_s: float
@@ -201,8 +198,7 @@ SHOWN = 10
 """At most this many blocked SEBs are named."""
 
 
-@dataclass(frozen=True)
-class BlockedSeb:
+class BlockedSeb(Struct, frozen=True):
     """A SEB that waits for something that the log does not contain."""
 
     pe: int
@@ -213,8 +209,7 @@ class BlockedSeb:
     """The number of other SEBs that never ran because of it."""
 
 
-@dataclass(frozen=True)
-class Blocked:
+class Blocked(Struct, frozen=True):
     """The SEBs that never ran."""
 
     count: int

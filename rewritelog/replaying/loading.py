@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Ints, spans
 from rewritelog.core import core
@@ -56,8 +58,7 @@ _TIMES: tuple[tuple[Record, str, tuple[str, ...]], ...] = (
 """The times of SEBs and messages that a replay takes, and that have to be finite; not recvTime."""
 
 
-@dataclass(frozen=True)
-class BlockColumns:
+class BlockColumns(Struct, frozen=True):
     """The columns of a block or part."""
 
     levels: dict[str, dict[Any, Any]]
@@ -198,7 +199,7 @@ def load_workload(tasks: Sequence[RewriteTask], params: ParamFolder | None) -> W
     Without a folder of params no middle regions are known.
     """
     work = partial(_parts_of, params, tasks)
-    blocks = replace(tasks[0].logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
+    blocks = dataclasses.replace(tasks[0].logs, block_bytes=_BLOCK_BYTES).map(work, in_turn=True)
     return _assembled(tasks[0].logs, list(chain.from_iterable(blocks)), len(tasks))
 
 

@@ -14,10 +14,10 @@ was ready is the difference of two sums.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.core import core
@@ -51,8 +51,7 @@ def useful(event: str) -> str:
     return f"useful[{event}]"
 
 
-@dataclass(frozen=True)
-class LostCycles:
+class LostCycles(Struct, frozen=True):
     """PE-seconds by category and range of PEs."""
 
     pes: int

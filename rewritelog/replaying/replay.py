@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints, Table, spans
-from rewritelog.commands.durations import DurationOptions
+from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -44,8 +45,7 @@ _STEP = 1 << 18
 _ENTRIES_PER_BUCKET, _MOST_BUCKETS = 4, 1 << 18
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """The times and the network of one replay."""
 
     network: Network
@@ -124,8 +124,7 @@ class Times(NamedTuple):
     """The SEBs that ran; those of one PE are in the order in which it ran them."""
 
 
-@dataclass(frozen=True)
-class ReplayedRun:
+class ReplayedRun(Struct, frozen=True, dict=True):
     """The results of one replay, with the times of all SEBs."""
 
     workload: Workload
@@ -177,8 +176,7 @@ _SWEPT = 0.25, 0.5
 """The two dilations that are loaded for a sweep of dilations; times at all others follow."""
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """Logs or traces that have been loaded with their new durations."""
 
     task: RewriteTask | TraceTask
@@ -268,7 +266,7 @@ def prepare(
 
 def _tasks(task: Task, *, dilates: bool) -> list[Task]:
     """Return the task, or for a sweep of dilations a copy for each of those that are loaded."""
-    rules = [replace(task.dilations, factor=factor) for factor in _SWEPT]
+    rules = [DilationRules(factor, task.dilations.by_name) for factor in _SWEPT]
     return [replace(task, dilations=rule) for rule in rules] if dilates else [task]
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.errors import spelled
 from rewritelog.formats.traces import AnyTraces
@@ -39,8 +42,7 @@ _LEAST_GAIN = 0.01
 """Gains below this share of the run are only among the details."""
 
 
-@dataclass(frozen=True)
-class BusyPe:
+class BusyPe(Struct, frozen=True):
     """A PE and its busy time."""
 
     pe: int

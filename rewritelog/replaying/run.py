@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.commands.runs import ReplayCommand, ReplayOptions
 from rewritelog.errors import UsageError, spelled
@@ -38,8 +40,7 @@ WORST_PES = 5
 """The number of busiest PEs in a report."""
 
 
-@dataclass(frozen=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The report of a replay, with the times of all SEBs."""
 
     report: ReplayReport
@@ -61,7 +62,7 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
     """Replay a log set, and compare it with another one if that is given; or compare several."""
     if command.write is None:
         command.check_unused(spelled("write"))
-    network, plain = command.read_network(), replace(command, gains=0, write=None)
+    network, plain = command.read_network(), dataclasses.replace(command, gains=0, write=None)
     if len(command.logs) == 1:
         (logs,), other = command.logs, command.against
         if other is None:
@@ -81,7 +82,7 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
 def _with_params(options: ReplayCommand, logs: AnyTraces, other: AnyTraces) -> ReplayCommand:
     """Return the options, with the params folder of `other` if `logs` left its params there."""
     if options.params is None and isinstance(logs, LogSet) and isinstance(other, LogSet):
-        return replace(options, params=params_folder(logs, other))
+        return dataclasses.replace(options, params=params_folder(logs, other))
     return options
 
 

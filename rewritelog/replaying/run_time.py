@@ -6,6 +6,8 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 
+from msgspec import structs
+
 from rewritelog.commands.durations import NO_DILATION
 from rewritelog.commands.logs import RewriteCommand
 from rewritelog.errors import RewriteLogError, spelled
@@ -59,7 +61,7 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
     task, text = report.task, network.text(report.terms.recorded)
     report_progress("replaying what was and what is rewritten")
     if isinstance(task, RewriteTask):
-        plain = replace(task, params=None, dilations=NO_DILATION)
+        plain = structs.replace(task, params=None, dilations=NO_DILATION)
         tasks = (plain, task)[: 1 + (not report.changes_nothing)]
         workload = load_workload(tasks, task.params)
     else:

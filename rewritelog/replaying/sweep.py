@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from rewritelog import units
 from rewritelog.arrays import new_frame
 from rewritelog.commands.runs import SweepCommand
@@ -98,8 +100,7 @@ def _written(value: object, name: str, what: str) -> tuple[str, Any]:
     return f"{number / size:.12g}{unit}", number
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Struct, frozen=True):
     """One point of the grid."""
 
     values: tuple[str, ...]

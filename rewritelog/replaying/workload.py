@@ -8,10 +8,10 @@ the logs that is asked for.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints, Table
@@ -28,8 +28,7 @@ NO_MESSAGE, NOT_SENT = -1, -2
 _NONE, _EMPTY = np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
-@dataclass(frozen=True)
-class Sebs:
+class Sebs(Struct, frozen=True):
     """The columns of all SEBs."""
 
     name: Numbers
@@ -65,8 +64,7 @@ class Sebs:
         return np.repeat(np.arange(low, high), np.diff(first)), np.maximum(waiting, -1 - waiting)
 
 
-@dataclass(frozen=True)
-class Messages:
+class Messages(Struct, frozen=True):
     """The columns of all messages."""
 
     size_bytes: Numbers
@@ -81,8 +79,7 @@ class Messages:
         return len(self.size_bytes)
 
 
-@dataclass(frozen=True)
-class PairedRegions:
+class PairedRegions(Struct, frozen=True):
     """The columns of the middle regions that are paired with a param record, by their SEB."""
 
     seb: Numbers
@@ -145,8 +142,7 @@ class Transfers(NamedTuple):
     step_bytes: Floats
 
 
-@dataclass(frozen=True)
-class Nodes:
+class Nodes(Struct, frozen=True):
     """What only the workload of traces has."""
 
     lanes: Lanes
@@ -243,8 +239,7 @@ _NO_MESSAGES = Messages(_NONE, _NONE, np.zeros(1, dtype=np.int32), _NONE)
 _NO_REGIONS = PairedRegions(_NONE, _NONE)
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """Logs or traces that have been loaded for any number of replays."""
 
     sebs: Sebs
@@ -266,7 +261,7 @@ class Workload:
     """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
     repeated_numbers: int = 0
     """The number of messages with a number that their PE had used before; the first one counts."""
-    uncovered: Mapping[str, int] = field(default_factory=dict)
+    uncovered: Mapping[str, int] = {}
     """How many param records or nodes of each event the model does not cover."""
     unpaired: int = 0
     """The number of param records that belong to no bracket."""

@@ -5,11 +5,12 @@ The new log set keeps every rule of `check` that the old one keeps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, spans
 from rewritelog.commands.durations import OutputOptions
@@ -29,8 +30,7 @@ _UNCLOSED_S = -1.0
 """An end before any start."""
 
 
-@dataclass(frozen=True)
-class _BlockTimes:
+class _BlockTimes(Struct, frozen=True):
     """A block, and what a replay has for its SEBs and messages, in the order of the file.
 
     A worker gets only these, since a replay takes memory for all SEBs.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table, Texts
 from rewritelog.commands.durations import (
@@ -39,8 +39,7 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.text import count_text, decoded
 
 
-@dataclass(frozen=True)
-class Patched:
+class Patched(Struct, frozen=True):
     """How the SEBs of a block were rewritten, and how its param records were used."""
 
     outcomes: Bytes
@@ -107,8 +106,7 @@ def records_for(
     return records
 
 
-@dataclass(frozen=True)
-class RewriteTask:
+class RewriteTask(Struct, frozen=True):
     """All that rewriting any block of a log set needs; it can be pickled for another process."""
 
     logs: LogSet

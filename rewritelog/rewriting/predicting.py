@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import (
     GOLDEN,
@@ -68,8 +68,7 @@ def uniform_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
     return (mix(keys + GOLDEN) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-@dataclass(frozen=True)
-class Predictor:
+class Predictor(Struct, frozen=True):
     """Predicts the durations of param records."""
 
     fitted: Fitted
@@ -117,8 +116,7 @@ class Predictor:
                     predicted.duration_s[rows] = predicted.seconds[rows] * factors
 
 
-@dataclass(frozen=True)
-class Predicted:
+class Predicted(Struct, frozen=True):
     """The records of a block with predicted durations."""
 
     params: ParamRecords

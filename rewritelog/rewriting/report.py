@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 import rewritelog
 from rewritelog.arrays import rounded_sum
 from rewritelog.commands.durations import RewriteOptions
@@ -72,8 +75,7 @@ _MOST_EVENTS = 10
 """The most events with rows of their own in the table; the others share a row."""
 
 
-@dataclass(frozen=True)
-class RunTime:
+class RunTime(Struct, frozen=True):
     """The run time of the whole program by a replay of the logs, before and after a rewrite."""
 
     before_s: float
@@ -92,7 +94,7 @@ class RunTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the times as a JSON object."""
-        fields = {name: value for name, value in vars(self).items() if name != "warnings"}
+        fields = {name: value for name, value in asdict(self).items() if name != "warnings"}
         return {**fields, "speedup": self.speedup}
 
 

@@ -103,7 +103,7 @@ def rewrite(
         if isinstance(source, Traces):
             from rewritelog.rewriting.traces import trace_task  # noqa: PLC0415 - not of logs
 
-            task = dataclasses.replace(trace_task(source, predictor, options), most_kept=most_kept)
+            task = trace_task(source, predictor, options, most_kept)
         else:
             task = logs_task(source, predictor, options)
         draft = None

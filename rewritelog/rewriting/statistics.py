@@ -16,17 +16,17 @@ The parts of all time are complete and disjoint, as in Lost Cycles analysis (Cro
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import itemgetter
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
 from rewritelog.arrays import ZERO_SUM, ExactSum, Floats, Ints, rounded_sum
@@ -108,13 +108,12 @@ class EventSums(NamedTuple):
         return EventSums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-@dataclass
-class EventStatistics:
+class EventStatistics(Struct):
     """The param records of one event."""
 
     counts: Counter[str] = field(default_factory=Counter)
     """How many records have each property that `Predicted.properties` names."""
-    sums: dict[int, EventSums] = field(default_factory=dict)
+    sums: dict[int, EventSums] = {}
     """The sums by number of parameters."""
 
     @property
@@ -126,8 +125,7 @@ class EventStatistics:
         return EventStatistics(self.counts + other.counts, _added(self.sums, other.sums))
 
 
-@dataclass(frozen=True)
-class Irregularity:
+class Irregularity(Struct, frozen=True):
     """How often something irregular was met, and the first few places."""
 
     count: int
@@ -144,8 +142,7 @@ class Irregularity:
         return Irregularity(self.count + other.count, tuple(first))
 
 
-@dataclass
-class BlockStatistics:
+class BlockStatistics(Struct):
     """The counts and sums of one block, or of all blocks, and what is irregular."""
 
     counts: NDArray[np.int64] = field(
@@ -154,11 +151,11 @@ class BlockStatistics:
     sums: dict[DurationSum, ExactSum] = field(
         default_factory=lambda: dict.fromkeys(DurationSum, ZERO_SUM)
     )
-    events: dict[str, EventStatistics] = field(default_factory=dict)
-    irregularities: dict[str, Irregularity] = field(default_factory=dict)
+    events: dict[str, EventStatistics] = {}
+    irregularities: dict[str, Irregularity] = {}
     """The irregularities of params and SEBs, by kind."""
     size_bytes: int = 0
-    busy: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
+    busy: list[tuple[Ints, Floats, Floats]] = []
     """Arrays of PEs, and their busy seconds before and after the rewrite."""
     matched_patterns: frozenset[str] = frozenset()
     """The patterns of dilations that match a name."""
@@ -167,7 +164,7 @@ class BlockStatistics:
     """The new seconds of nodes that compute on devices; 0 for logs."""
     dependencies: int = 0
     """The dependencies of events; those of SEBs are not counted."""
-    kept: list[Events] = field(default_factory=list)
+    kept: list[Events] = []
     """The events of each unit with their new durations, if they are kept for a replay."""
 
     def count(self, which: BlockCount) -> int:
@@ -197,7 +194,7 @@ class BlockStatistics:
 
     def add(self, other: BlockStatistics) -> None:
         """Add the statistics of the next block."""
-        for name, more in vars(other).items():
+        for name, more in asdict(other).items():
             setattr(self, name, _added(getattr(self, name), more))
 
 
@@ -224,8 +221,7 @@ _REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """Half an interval's width in standard deviations."""
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """The expectation of a sum of new durations, before any spread, with its uncertainty."""
 
     seconds: float
@@ -286,7 +282,7 @@ def bracketed_expected(statistics: BlockStatistics, expected: Mapping[str, Expec
     paired_s = [float(event.total.new_s) for event in statistics.events.values()]
     others_s = remainder_s(statistics.seconds(DurationSum.BRACKETED_NEW), paired_s)
     seconds = rounded_sum([*(of_event.seconds for of_event in expected.values()), others_s])
-    return dataclasses.replace(predicted_expected(statistics, expected), seconds=seconds)
+    return replace(predicted_expected(statistics, expected), seconds=seconds)
 
 
 def _root_sum_square(deviations: list[float | None]) -> float | None:
@@ -297,8 +293,7 @@ def _root_sum_square(deviations: list[float | None]) -> float | None:
     return json_number(math.hypot(*known))
 
 
-@dataclass(frozen=True)
-class BusyTime:
+class BusyTime(Struct, frozen=True):
     """The busy times of all PEs, the sums of the durations of their SEBs."""
 
     largest_s: float
@@ -324,12 +319,11 @@ class BusyTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
-        row_json: dict[str, Any] = json_of({**vars(self), "imbalance": self.imbalance})
+        row_json: dict[str, Any] = json_of({**asdict(self), "imbalance": self.imbalance})
         return row_json
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Struct, frozen=True):
     """A part of the time of all SEBs."""
 
     old_s: float
@@ -340,8 +334,7 @@ class Share:
     """Its share of all time after the rewrite."""
 
 
-@dataclass(frozen=True)
-class Overheads:
+class Overheads(Struct, frozen=True):
     """The parts of the time of all SEBs, and the time that no model covers."""
 
     events: dict[str, Share]
@@ -394,8 +387,7 @@ def remainder_s(whole_s: float, parts_s: Iterable[float]) -> float:
     return remainder if remainder > _ROUNDING * whole_s else 0.0
 
 
-@dataclass(frozen=True)
-class EventLine:
+class EventLine(Struct, frozen=True):
     """The counts and sums of one event."""
 
     event: str
@@ -434,7 +426,7 @@ class EventLine:
     def to_json(self) -> dict[str, Any]:
         """Return the row as a JSON object, with null for numbers that are not finite."""
         row = {
-            **vars(self),
+            **asdict(self),
             "speedup": speedup(self.old_s, self.new_s),
             "extrapolated": self.extrapolated,
             **expected_json(self.expected),
@@ -453,7 +445,7 @@ def event_line(name: str, event: EventStatistics, expected: Expected) -> EventLi
     )
 
 
-_COUNTED = [field.name for field in dataclasses.fields(EventLine) if field.type == "int"]
+_COUNTED = [name for name, kind in EventLine.__annotations__.items() if kind == "int"]
 
 
 def expected_json(expected: Expected) -> dict[str, float | None]:

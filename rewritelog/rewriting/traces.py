@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Bytes, Floats, Table
 from rewritelog.commands.durations import DilationRules, DurationOptions
@@ -39,8 +39,7 @@ _REPLAYED = ("lane", "group", *COMMUNICATION, "uncovered")
 """The columns of nodes that a replay needs, besides those that are always loaded and durations."""
 
 
-@dataclass(frozen=True)
-class TraceTask:
+class TraceTask(Struct, frozen=True):
     """All that rewriting any unit needs; it can be pickled for another process."""
 
     logs: Traces
@@ -133,14 +132,16 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events
     return joined(loaded)
 
 
-def trace_task(traces: Traces, predictor: Predictor, options: DurationOptions) -> TraceTask:
+def trace_task(
+    traces: Traces, predictor: Predictor, options: DurationOptions, most_kept: int = 0
+) -> TraceTask:
     """Return the task for the options and a fitted model."""
     choice = options if isinstance(options, NodeChoice) else NodeChoice()
     predicts, names_groups = predictor.fitted.uses_params, options.names_groups
     read = read_event_params(choice.event_params if predicts or names_groups else None)
     params, groups = read if predicts else None, read if names_groups else EventParams()
     types = traces.type_numbers(choice.types)
-    return TraceTask(traces, predictor, params, groups, options.dilations, types)
+    return TraceTask(traces, predictor, params, groups, options.dilations, types, most_kept)
 
 
 def _statistics(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from rewritelog import __version__
 from rewritelog.arrays import Flags, Floats, Ints
@@ -139,7 +139,7 @@ class SampleReport(Readable):
             "extrapolated_share": self.extrapolated / self.records,
             "strata": [choice.to_json() for choice in self.strata],
             "spreads": [
-                {**dataclasses.asdict(spread), "replicates": spread.replicates}
+                {**structs.asdict(spread), "replicates": spread.replicates}
                 for spread in self.spreads
             ],
             "warnings": list(self.warnings),

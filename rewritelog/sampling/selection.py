@@ -7,10 +7,11 @@ row is its parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from rewritelog.arrays import Floats, Ints, Keys, random_keys, spans
 from rewritelog.commands.fits import SampleMethod
@@ -67,8 +68,7 @@ LARGEST_TERM = 1e150
 """A term with larger values is left out: its square would overflow."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The number of rows to choose, and the method."""
 
     fraction: float
@@ -79,8 +79,7 @@ class Plan:
     """The least number of rows for each stratum, or all that it has."""
 
 
-@dataclass(frozen=True)
-class Stratum:
+class Stratum(Struct, frozen=True):
     """The rows of an event with one number of parameters, or of one category of it."""
 
     event: str
@@ -107,8 +106,7 @@ class Stratum:
         return int(self.params.shape[1])
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The rows chosen of a stratum, and how well they cover it."""
 
     stratum: Stratum
@@ -152,7 +150,7 @@ class Choice:
             "category": None if stratum.category is None else exact_number(stratum.category),
             "records": len(stratum.params),
             "timed": len(stratum.timed),
-            **{name: count for name, count in vars(self).items() if isinstance(count, int)},
+            **{name: count for name, count in asdict(self).items() if isinstance(count, int)},
             "chosen": len(self.rows),
             "extrapolated": self.extrapolated,
             "extrapolated_share": self.extrapolated / len(stratum.params),

@@ -9,11 +9,11 @@ the sender. Times are integers in nanoseconds until they are written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import GOLDEN, Flags, Ints, Keys, Table, mix
 from rewritelog.commands.logs import CELLS_OF_A_PE
@@ -43,8 +43,7 @@ _EXTRA_COUNTER = 1 << 40
 """The number hashed for an extra SEB in place of its position; its iteration is added."""
 
 
-@dataclass(frozen=True)
-class SyntheticProgram:
+class SyntheticProgram(Struct, frozen=True):
     """The program that all PEs run."""
 
     seed: int
@@ -184,8 +183,7 @@ EVENTS: Final[dict[str, tuple[int, list[tuple[int, int, int, int]]]]] = {
 values, and the costs per unit of the parameter and of its square; costs are in picoseconds."""
 
 
-@dataclass(frozen=True)
-class Kernels:
+class Kernels(Struct, frozen=True):
     """Kernels as arrays, whose true durations are polynomials in their parameters.
 
     `low` to `square` have the shape (kernels, most parameters); parameters that a kernel lacks cost

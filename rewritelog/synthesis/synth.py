@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, structs
 
 from rewritelog.arrays import Bytes, Flags, Ints, Keys, Table, spans
 from rewritelog.commands.logs import SynthCommand
@@ -80,7 +81,7 @@ def synthesise(options: SynthCommand) -> Synthesis:
     program = program_of(options)
     summary = _summary(options, program)
     with new_folder(options.out, force=options.force, flush=not options.no_flush) as draft:
-        fields = {**vars(summary), "machine": _machine(summary.order)}
+        fields = {**structs.asdict(summary), "machine": _machine(summary.order)}
         (draft / "bgTrace").write_bytes(summary_struct(summary.order).build(fields))
         timings = "".join(timing_lines(options.seed, options.timings, program.kernels))
         (draft / "timings.txt").write_text(timings, encoding="ascii")
@@ -174,8 +175,7 @@ class Batch(NamedTuple):
     records: int
 
 
-@dataclass(frozen=True)
-class _Sebs:
+class _Sebs(Struct, frozen=True):
     """SEBs of one or several PEs, in the order of the timelines."""
 
     pe: Ints
@@ -189,8 +189,7 @@ class _Sebs:
     keys: Keys
 
 
-@dataclass(frozen=True)
-class BatchWriter:
+class BatchWriter(Struct, frozen=True):
     """Makes the batches of some PEs."""
 
     program: SyntheticProgram

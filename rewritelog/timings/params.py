@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from rewritelog import units
 from rewritelog.arrays import Columns, Floats, Ints, check_columns, new_frame
@@ -34,8 +34,7 @@ PES_AT_A_TIME = 64
 """Param files that are read and scanned together."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Params(ParamRecords):
+class Params(ParamRecords, frozen=True, eq=False):
     """The param records of a run, sorted by PE and SEB.
 
     >>> params = rewritelog.read_params("sample_logs/cells")
@@ -160,7 +159,7 @@ def read_folder(
         example = next(text for note in notes for text in note.seqno_examples)
         lines = count_text(differs, "param line")
         warnings.append(f"{lines} whose seqno is not the SEB, such as {example}")
-    return Params(**vars(join_records(parts)), warnings=tuple(warnings))
+    return Params(**asdict(join_records(parts)), warnings=tuple(warnings))
 
 
 def read_run(logs: LogSet, source: ParamFolder, *, strict: bool = False) -> Params:

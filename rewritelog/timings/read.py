@@ -5,15 +5,17 @@ The other files are formulas, coefficients, parameter names and model files.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rewritelog import units
@@ -108,8 +110,7 @@ def read_timings_as(
     return timings_by_columns
 
 
-@dataclass
-class _StudyNames:
+class _StudyNames(Struct):
     """The parameter names of lost cycles, which the files of a study have in their first lines."""
 
     names: tuple[str, ...] = ()
@@ -138,16 +139,15 @@ class _StudyNames:
         return {event: self.names for event in events if event.startswith(LOST)}
 
 
-@dataclass
-class MalformedLines:
+class MalformedLines(Struct):
     """The number of malformed lines, which are left out, and the first few of them.
 
     Also the files that were given more than once, whose lines count more than once.
     """
 
     count: int = 0
-    examples: list[str] = field(default_factory=list)
-    files: dict[str, list[Path]] = field(default_factory=dict)
+    examples: list[str] = []
+    files: dict[str, list[Path]] = {}
     """The paths under which each file was given."""
 
     def scanned(self, path: Path, *, strict: bool = False) -> Iterator[tuple[TextChunk, LineTable]]:
@@ -365,7 +365,7 @@ def read_model_file(path: Path) -> Fitted:
     else:
         read = read_model_text(path, MAX_MODEL_BYTES)
     digest = hashlib.sha256(read.text.encode()).hexdigest()
-    return replace(
+    return dataclasses.replace(
         parse_model(read.text, read.name), name=str(path), inputs=(path,), file_sha256=digest
     )
 

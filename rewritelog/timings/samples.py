@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import (
@@ -38,8 +39,7 @@ _MISSING = {"None", "nan", "NaT", "<NA>"}
 """The texts of missing values in pandas."""
 
 
-@dataclass(frozen=True)
-class SampleLocations:
+class SampleLocations(Struct, frozen=True):
     """The locations of one event's samples in the files, one array entry for each."""
 
     file: Ints
@@ -47,8 +47,7 @@ class SampleLocations:
     line: Ints
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Timings:
+class Timings(Struct, frozen=True, eq=False):
     """The timing samples of some events: parameters and measured seconds.
 
     Iterating yields one `EventTimings` for each event and number of parameters, with `event`,
@@ -61,7 +60,7 @@ class Timings:
 
     timings: tuple[EventTimings, ...]
     """The samples, an entry for each event and number of parameters."""
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = {}
     """The names of each event's parameters, as far as they are known."""
     columns: Columns = "params"
     """Whether the columns of the samples are parameters or counters."""

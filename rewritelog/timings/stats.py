@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats
 from rewritelog.commands.fits import StatsCommand
@@ -34,8 +35,7 @@ LINES_KEPT = 500_000
 _UNIT_NAMES: Final = {TimeUnit.SECONDS: "s", TimeUnit.CYCLES: "cycles"}
 
 
-@dataclass(slots=True)
-class EventStats:
+class EventStats(Struct):
     """The lines of one event with one number of parameters, and times in one unit."""
 
     event: str
@@ -44,9 +44,9 @@ class EventStats:
     lines: int = 0
     total: float = 0.0
     """The sum of the times; NaN for lines without a time."""
-    ranges: Floats = field(default_factory=lambda: np.empty(0))
+    ranges: Floats = np.empty(0)
     """The least value of each parameter, and the greatest, shape (2, parameters)."""
-    kept: bytearray = field(default_factory=bytearray)
+    kept: bytearray = bytearray()
     """The parameters and the time of each line kept for the variation of times; as bytes, since
     files may have so many events that an array for each would not fit into memory."""
 
@@ -178,8 +178,7 @@ MOST_REPLICATES = 10
 """The most replicates of a point."""
 
 
-@dataclass(frozen=True)
-class ReplicateSpread:
+class ReplicateSpread(Struct, frozen=True):
     """The variation of one event's times with identical parameters."""
 
     event: str

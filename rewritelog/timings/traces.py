@@ -29,6 +29,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats, Ints, Texts, numbered
 from rewritelog.commands.fits import TimingsCommand
@@ -85,8 +86,7 @@ class _EventParamsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: dict[str, Any] = {}
 
 
-@dataclass(frozen=True)
-class EventRule:
+class EventRule(Struct, frozen=True):
     """The event and the parameters that a file gives the operations of a name or pattern."""
 
     group: str | None = None
@@ -100,8 +100,7 @@ class EventRule:
 _BY_DEFAULT = EventRule()
 
 
-@dataclass(frozen=True)
-class EventParams:
+class EventParams(Struct, frozen=True):
     """The events and parameters of operations."""
 
     rules: tuple[tuple[str, EventRule], ...] = ()

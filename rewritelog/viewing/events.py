@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.models import fit_report
@@ -46,8 +46,7 @@ MOST_EVENTS = 1_000
 """A page has at most this many events, those whose lines took the most time."""
 
 
-@dataclass(frozen=True)
-class EventView:
+class EventView(Struct, frozen=True, dict=True):
     """One event with one number of parameters."""
 
     timings: EventTimings

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.evaluation.fit import FitReport
 from rewritelog.evaluation.verify import VerifyReport
@@ -43,8 +43,7 @@ _GRADES = (("good", "●"), ("fair", "◐"), ("poor", "○"))
 """CSS classes and marks of cells, by grade."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A cell of an overview."""
 
     text: str = NO_VALUE

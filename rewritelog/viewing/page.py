@@ -6,12 +6,12 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, structs
 
 from rewritelog.errors import UsageTypeError
 from rewritelog.options import called
@@ -48,8 +48,7 @@ _RANDOM_ID = re.compile('(?:<div id=|"docid":)"([0-9a-f-]{36})"')
 """The random names that Bokeh gives to elements and the document."""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of a page: a heading, some paragraphs, and plots or tables."""
 
     heading: str
@@ -72,7 +71,7 @@ class Section:
     """Whether it is placed beside its neighbours in a wide window."""
     script: str = ""
     """The name of a script in `assets` that the page runs for it."""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = {}
     """Data of scripts: values for `json_of` by element id."""
 
 
@@ -166,7 +165,7 @@ def asset(name: str) -> str:
 def json_of(value: Any) -> str:
     """Return a value as JSON that a page can contain.
 
-    Dataclasses become objects, and arrays base64 of their numbers in column-major order: 32-bit
+    Structs become objects, and arrays base64 of their numbers in column-major order: 32-bit
     floats, or integers of an array of integers.
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), default=_json_value)
@@ -175,7 +174,7 @@ def json_of(value: Any) -> str:
 
 def _json_value(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
-        return vars(value)
+        return structs.asdict(value)
     kind = "<u4" if np.issubdtype(value.dtype, np.integer) else "<f4"
     with np.errstate(over="ignore"):
         return base64.b64encode(value.astype(kind).tobytes(order="F")).decode()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints, random_keys
 from rewritelog.viewing.page import Section
@@ -146,8 +147,7 @@ def some_rows(label: str, count: int, most: int) -> Ints:
     return np.sort(np.argsort(random_keys(label, count, SEED), kind="stable")[:most])
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """The data of a plot for one entry of the list above it."""
 
     label: str
@@ -157,7 +157,7 @@ class Option:
     """Heads of the plot's table, one for each column of a source."""
     names: Mapping[str, str]
     """The labels of sources in the table, which has the rows of the sources named here."""
-    axes: Mapping[str, str] = field(default_factory=dict)
+    axes: Mapping[str, str] = {}
     """Labels of the axes `below` and `left`."""
     logarithmic: str = ""
     """The axes with a logarithmic scale: `x`, `y` or `xy`."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.commands.runs import SweepCommand
 from rewritelog.errors import UsageError, spelled
@@ -118,8 +118,7 @@ def sweep_and_draw(command: SweepCommand) -> Sweep:
     return swept
 
 
-@dataclass(frozen=True)
-class Curves:
+class Curves(Struct, frozen=True):
     """The run times of a sweep against the axis with the most values."""
 
     axis: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from msgspec import Struct, field
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, occurrences_before, pair_keys
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
@@ -20,8 +20,7 @@ from rewritelog.running.locks import cached_property
 from rewritelog.text import NO_NAME, printable
 
 
-@dataclass(frozen=True)
-class Spans:
+class Spans(Struct, frozen=True, dict=True):
     """SEBs and brackets with absolute times: those of a part of a block, or of a replay.
 
     The columns have rows for all SEBs, and then for all brackets.
@@ -130,8 +129,7 @@ class Spans:
         )
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """First start, last end, and the seconds of each SEB name and of each event."""
 
     earliest_s: float = math.inf
@@ -152,8 +150,7 @@ MOST_MESSAGES = 2_000
 """At most this many messages, a random sample by seed, are drawn."""
 
 
-@dataclass(frozen=True)
-class MessageLines:
+class MessageLines(Struct, frozen=True):
     """Lines between rows of a figure, one for each PE on which a drawn message starts a SEB."""
 
     from_row: Ints

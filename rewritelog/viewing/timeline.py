@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
@@ -63,8 +64,7 @@ class Bars(NamedTuple):
         return Bars._make(column[rows] for column in self)
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True, dict=True):
     """What a panel draws: the recorded times of a log set, or those of its replay."""
 
     logs: AnyTraces
@@ -122,8 +122,7 @@ def _of_parts(
     return [work(Spans.of_block(part, params)) for part in parts]
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """The timelines of one run."""
 
     run: Run
@@ -143,8 +142,7 @@ class Panel:
     """None if they are not to be drawn."""
 
 
-@dataclass(frozen=True)
-class TimelineView:
+class TimelineView(Struct, frozen=True, dict=True):
     """One run, or two one above the other, with the same rows, time axis and layers.
 
     A layer is what has one colour: each name or event, by falling total time; all others; and last

@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, mark, message, seb, write_logs, write_params, write_timings
+from msgspec.structs import replace
 from replays import replay
 
 import rewritelog

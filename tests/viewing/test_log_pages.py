@@ -16,6 +16,7 @@ from chakrabuilder import node, write_traces
 from commands import rewritelog as run
 from faulty import HANGS_S, SCRIPT
 from logbuilder import bracket, message, seb, write_logs, write_params, write_timings
+from msgspec import structs
 from pages import data_of
 
 from rewritelog import info, open_logs
@@ -236,7 +237,7 @@ def test_senders_are_the_rows_of_a_matrix_and_receivers_its_columns(tmp_path: Pa
     (image,) = section.plot.renderers[0].data_source.data["image"]
     np.testing.assert_array_equal(image[0], [np.nan, np.nan, 3])
     assert section.plot.y_range.start > section.plot.y_range.end, "the first row is at the top"
-    grouped = replace(of_logs.traffic, group=2, messages=np.array([[0, 3], [1, 0]]))
+    grouped = structs.replace(of_logs.traffic, group=2, messages=np.array([[0, 3], [1, 0]]))
     section = _matrix("", replace(of_logs, traffic=grouped), grouped.messages, "messages")
     assert section.table is not None
     assert section.table.rows == [("PE 0–1", "PE 2", "3"), ("PE 2", "PE 0–1", "1")]

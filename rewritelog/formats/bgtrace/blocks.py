@@ -10,11 +10,12 @@ import math
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Bytes, Flags, Ints, Table
 from rewritelog.core import core
@@ -41,8 +42,7 @@ _FILES_IN_TURN = 8
 number of workers."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """A range of bytes of one timeline file."""
 
     file: int
@@ -96,8 +96,7 @@ def walk(buffer: Bytes, pieces: Pieces, lay: Layout) -> tuple[Pieces, Table, Int
     return pieces._replace(ends=ends, counts=counts), sebs[: counts.sum()], faults
 
 
-@dataclass(frozen=True)
-class LoadedBlock:
+class LoadedBlock(Struct, frozen=True):
     """The bytes of a block, and the pieces that its SEBs are in."""
 
     block: Block

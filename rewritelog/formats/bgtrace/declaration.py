@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import construct as c
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.core import core
 from rewritelog.errors import DamagedLogError
@@ -208,8 +208,7 @@ MISSING: dict[str, Any] = {
 Record: TypeAlias = Literal["summary", "seb", "message", "event"]
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The layout of one log version in one byte order."""
 
     log_version: int

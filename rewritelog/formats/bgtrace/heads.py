@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import construct
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import DamagedLogError, Location
@@ -42,8 +42,7 @@ _LENGTHS = (LOG_VERSION_AT, LOG_VERSION_AT + COUNT_BYTES, LOG_VERSION_AT + 2 * C
 _REQUIRED_SIZES = {"short_size": 2, "int_size": 4, "double_size": 8}
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """The contents of `bgTrace`: the emulated machine, the number of files and the log version."""
 
     order: ByteOrder
@@ -178,8 +177,7 @@ def timeline_file_head(machine: Any, begins: Iterable[int], order: ByteOrder) ->
     return bytes(timeline_file_struct(order).build(fields))
 
 
-@dataclass(frozen=True)
-class TimelineFile:
+class TimelineFile(Struct, frozen=True):
     """One `bgTraceN`, with the offsets of its timelines from its head."""
 
     path: Path

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec.structs import asdict
 
 from rewritelog import units
 from rewritelog.arrays import Rows, with_text

@@ -6,11 +6,11 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from rewritelog.arrays import Columns, Flags, Floats, Ints, joined_texts, spans
@@ -44,18 +44,16 @@ of 16 MB has about a hundred thousand SEBs."""
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
 
 
-@dataclass
-class ParamNotes:
+class ParamNotes(Struct):
     """Irregularities in the param files of a block, for warnings."""
 
     malformed: int = 0
-    malformed_examples: list[str] = field(default_factory=list)
+    malformed_examples: list[str] = []
     seqno_differs: int = 0
-    seqno_examples: list[str] = field(default_factory=list)
+    seqno_examples: list[str] = []
 
 
-@dataclass(frozen=True)
-class ParamFolder:
+class ParamFolder(Struct, frozen=True):
     """A folder with `param.P` files, listed once."""
 
     folder: Path
@@ -147,8 +145,7 @@ def read_records(
     return join_records(parts), notes
 
 
-@dataclass(frozen=True)
-class _Scanned:
+class _Scanned(Struct, frozen=True):
     """Several param files scanned as one text, or a part of one file."""
 
     table: LineTable
@@ -214,8 +211,7 @@ def _scan_files(
     yield from small_files()
 
 
-@dataclass(frozen=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """A part of a large param file, with the lowest and highest SEB in it."""
 
     offset: int
@@ -340,8 +336,7 @@ def join_records(parts: Sequence[ParamRecords]) -> ParamRecords:
     )
 
 
-@dataclass(frozen=True)
-class Paired:
+class Paired(Struct, frozen=True):
     """Brackets with the param records that they are paired with, in the order of the SEBs.
 
     A SEB without marks and with one record is a bracket from start to end.

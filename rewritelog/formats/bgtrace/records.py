@@ -10,10 +10,11 @@ A table has one numpy row for each record, with its offset.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from rewritelog.arrays import Bytes, Floats, Ints, Table, occurrences_before, spans
 from rewritelog.core import NumberedTexts, core
@@ -36,8 +37,7 @@ ROUNDING = 4.0 * np.finfo(np.float64).eps
 """The largest error of a SEB's duration, relative to its times."""
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(Struct, frozen=True, dict=True):
     """Records of one kind, in the order of the buffer; `records[name]` is the column of a field."""
 
     buffer: Bytes
@@ -122,8 +122,7 @@ IRREGULAR: int = core.IRREGULAR
 """In place of a number of brackets, for a SEB whose marks do not pair up in order within it."""
 
 
-@dataclass(frozen=True)
-class Brackets:
+class Brackets(Struct, frozen=True):
     """The brackets of SEBs, in the order of the buffer; times in seconds since the SEB's start."""
 
     counts: Ints
@@ -152,8 +151,7 @@ class Brackets:
         return occurrences_before(self.seb)
 
 
-@dataclass(frozen=True)
-class BlockRecords:
+class BlockRecords(Struct, frozen=True, dict=True):
     """The records of a block, as far as it could be walked."""
 
     loaded: LoadedBlock
@@ -354,8 +352,7 @@ DEPENDENCY_ROW = np.dtype([*_SEB, ("forward", np.bool_), ("other", np.int64)])
 """A dependency of a SEB on the SEB `other` of its timeline; if `forward`, of `other` on it."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Tables:
+class Tables(Struct, frozen=True, eq=False):
     """The records of some timelines, in the order of the file."""
 
     sebs: Table
@@ -365,7 +362,7 @@ class Tables:
 
     def __repr__(self) -> str:
         nouns = ("SEB", "message", "log event", "dependency")
-        counts = map(count_text, map(len, vars(self).values()), nouns)
+        counts = map(count_text, map(len, asdict(self).values()), nouns)
         return f"<Tables: {', '.join(counts)}>"
 
 

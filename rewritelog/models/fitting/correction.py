@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import DistinctPoints
@@ -49,8 +49,7 @@ SHORT_FORMULAS = ("short sum", "sum of power laws", "power law")
 one with at most `TRIED_POINTS` samples, since with more a sum of power laws is no worse."""
 
 
-@dataclass(frozen=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """A Gaussian process before it is given residuals: which rows have similar ones."""
 
     inputs: Inputs
@@ -118,8 +117,7 @@ class Prior:
             yield Process(self.inputs, self.covariance, weights), without, limited
 
 
-@dataclass(frozen=True)
-class CorrectedFit:
+class CorrectedFit(Struct, frozen=True):
     """A family whose formula is corrected, and what is known about it."""
 
     family: str

@@ -9,12 +9,13 @@ of each one are multiplied.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain, combinations, product
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression, parse
@@ -37,8 +38,7 @@ ONE = parse("1")
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """The parameters that a fit can use, with their range over the samples."""
 
     lowest: Floats
@@ -233,8 +233,7 @@ class TermTable(Memo):
         return self.once(("products", crossed), made)
 
 
-@dataclass(frozen=True)
-class SelectionSamples(Memo):
+class SelectionSamples(Struct, Memo, frozen=True):
     """The samples with which terms are selected, and the table of candidate terms."""
 
     samples: Samples
@@ -242,7 +241,7 @@ class SelectionSamples(Memo):
     rows: Ints
     """The row of the table for each of these samples."""
     loss: Loss
-    _made: dict[Any, Any] = field(default_factory=dict, compare=False)
+    _made: dict[Any, Any] = {}
 
     @classmethod
     def of(cls, samples: Samples, loss: Loss) -> SelectionSamples:
@@ -286,8 +285,7 @@ class SelectionSamples(Memo):
         return tuple(terms[index] for index in taken) or (ONE,)
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Struct, frozen=True):
     """A kind of function: a sum of terms, and how these are chosen with the samples."""
 
     choose_terms: Callable[[SelectionSamples], tuple[Expression, ...]]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from rewritelog.arrays import Flags, Floats, column_range, median
 from rewritelog.models.base import EventTimings, is_measured
@@ -40,8 +39,7 @@ from rewritelog.progress import report_progress
 from rewritelog.text import count_text
 
 
-@dataclass(frozen=True)
-class FitConfig:
+class FitConfig(Struct, frozen=True):
     """How an event is fitted."""
 
     weights: Weighting = "relative"

@@ -10,11 +10,12 @@ then divided by the expected time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import GOLDEN, Flags, Floats, Ints, Keys, column_range, median, mix, sequence
 from rewritelog.core import DistinctPoints
@@ -39,8 +40,7 @@ LEAST_SCALE_S = 1e-280
 """The least scale: the inverse of a smaller one could overflow."""
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(Struct, frozen=True, dict=True):
     """Parameters and times of one event, all of them finite."""
 
     params: Floats

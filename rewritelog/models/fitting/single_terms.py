@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings
@@ -25,8 +25,7 @@ MOST_SAMPLES = 4096
 """Functions are fitted to a pseudo-random part of at most this many samples."""
 
 
-@dataclass(frozen=True)
-class SingleTermFunction:
+class SingleTermFunction(Struct, frozen=True):
     """seconds = constant + slope · term, where the term is a function of one parameter."""
 
     parameter: int
@@ -45,8 +44,7 @@ class SingleTermFunction:
         return self.constant_s + self.slope_s * self.term.evaluate(params)
 
 
-@dataclass(frozen=True)
-class SingleTermFunctions:
+class SingleTermFunctions(Struct, frozen=True):
     """All functions of one term that were tried for an event."""
 
     functions: tuple[SingleTermFunction, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats, Ints, sequence
 from rewritelog.models.expressions import Expression
@@ -32,8 +32,7 @@ ROUNDING = 1e-12
 """Smaller differences of errors come from rounding."""
 
 
-@dataclass(frozen=True)
-class HeldOutPredictions:
+class HeldOutPredictions(Struct, frozen=True):
     """A family's predictions of samples that it was not fitted to."""
 
     predicted_s: Floats
@@ -64,8 +63,7 @@ class HeldOutPredictions:
         return float(gain.mean()) > max(least, least_gain * other.mean_error) + ROUNDING
 
 
-@dataclass(frozen=True)
-class CrossValidation:
+class CrossValidation(Struct, frozen=True, dict=True):
     """Families of functions for some samples, and how each predicts those it was not fitted to."""
 
     families: Mapping[str, Family]

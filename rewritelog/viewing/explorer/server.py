@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -26,6 +25,8 @@ from io import BufferedReader
 from socket import SHUT_RDWR, socket
 from socketserver import ThreadingTCPServer
 from typing import Any
+
+from msgspec.structs import replace
 
 from rewritelog.errors import RewriteLogError, spelled
 from rewritelog.models.expressions import FormulaError

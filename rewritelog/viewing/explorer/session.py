@@ -5,9 +5,10 @@ The files, of formulas and of the model, are written as the commands read them.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -15,6 +16,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags
 from rewritelog.errors import OutputError, UsageError, spelled
@@ -119,8 +121,7 @@ Changed: TypeAlias = Mapping[int, FitChoices]
 NOT_CHANGED: Changed = {}
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Struct, frozen=True):
     """An event's choices and the resulting fit."""
 
     choices: FitChoices
@@ -307,7 +308,7 @@ class Saving:
             raise OutputError(text)
         check_outputs(paths, self.inputs)
         source = Source.of(session.timings.inputs, session.kept_timings(changed), self.clock_hz)
-        model = replace(session.model(changed), source=source)
+        model = dataclasses.replace(session.model(changed), source=source)
         for path in paths:
             if path.name == MODEL:
                 write_model(path, model, through_links=False)

@@ -7,11 +7,11 @@ the time is, if usual products are more probable a priori.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Floats, Ints, median
 from rewritelog.models.expressions import Expression, constant, parse
@@ -103,8 +103,7 @@ LEAST_SHARE = 1e-9
 """Two terms are collinear if their determinant is less than this share of its largest value."""
 
 
-@dataclass(frozen=True)
-class _Factor:
+class _Factor(Struct, frozen=True):
     expression: Expression
     prior: float
     """Log prior probability, relative to a product without these parameters."""

@@ -12,10 +12,11 @@ squares.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, median
 from rewritelog.models.expressions import Expression, constant, parse
@@ -194,8 +195,7 @@ def fewest_beyond(count: int) -> int:
     return max(tuning.FEWEST_BEYOND, int(tuning.LEAST_BEYOND * count))
 
 
-@dataclass(frozen=True)
-class WorkingResponse:
+class WorkingResponse(Struct, frozen=True):
     """The regressand in logarithms: the times, in units of their median, less a constant part."""
 
     constant_part: float

@@ -14,9 +14,9 @@ together by the method of Levenberg and Marquardt, here for several starting poi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from rewritelog.arrays import Flags, Floats
 from rewritelog.core import core
@@ -38,8 +38,7 @@ LEVEL_VARIANCE = 100.0
 """Prior variance of the constant in log t: practically uninformative."""
 
 
-@dataclass(frozen=True)
-class LogTerm:
+class LogTerm(Struct, frozen=True):
     """A regressor for log t, and the factor of t that it stands for.
 
     The factor is made of expressions, not of a text: parsing one for each fit took longer than
@@ -202,8 +201,7 @@ def _splits(laws: Floats) -> Floats:
     return np.array(splits)
 
 
-@dataclass(frozen=True)
-class _Regression:
+class _Regression(Struct, frozen=True):
     """The regression of log t on the logarithms of sums of power laws.
 
     The levels log c and exponents of K laws are an array of the shape (K, 1 + exponents), and those
