@@ -121,7 +121,7 @@ def workload_of(
         _linked(seb[parts], collective, len(order)),
         np.bincount(collective),
         recorded,
-        events["name"].distinct,
+        events["name"][events["chosen"]].distinct,
         seb,
         dict(zip(traces.pes, first, strict=True)),
         received=seb[receives],

@@ -156,7 +156,7 @@ class Nodes(Struct, frozen=True):
     recorded: bool
     """Whether the lanes are for communication as recorded, not on a network."""
     names: tuple[str, ...]
-    """The distinct names of nodes, which SEBs have unless groups of nodes are named."""
+    """The distinct names of nodes of the types that get new durations."""
     seb: Numbers
     """The SEB of each node, rank by rank."""
     first: Mapping[int, int]

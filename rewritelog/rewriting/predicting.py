@@ -315,7 +315,10 @@ def warnings_of_unused(
     for pattern, more in unused_patterns(options.dilation_for, matched_patterns):
         is_event = not more and any(matches(pattern, event) for event in events)
         but = ", only an event's" if is_event else more
-        why = f"no {terms.item}'s name matches{but}; `rewritelog info` lists their names"
+        none = f"no {terms.item}'s name matches"
+        if terms.names:
+            none = f"no {terms.item} of the types that {spelled('types')} chooses has such a name"
+        why = f"{none}{but}; `rewritelog info` lists their names"
         yield f"the dilation for {pattern!r} was not used: {why}"
     if isinstance(fitted.raw, FittedCoefficients):
         unused = [event for event in fitted.raw.events if event not in events]

@@ -158,7 +158,9 @@ class BlockStatistics(Struct):
     busy: list[tuple[Ints, Floats, Floats]] = []
     """Arrays of PEs, and their busy seconds before and after the rewrite."""
     matched_patterns: frozenset[str] = frozenset()
-    """The patterns of dilations that match a name."""
+    """The patterns of dilations that match the name of a SEB, or of a node of a chosen type."""
+    matched_rules: frozenset[str] = frozenset()
+    """The patterns of event params that match the name of a node."""
     rounding: Rounding = NOT_ROUNDED
     on_device_s: float = 0.0
     """The new seconds of nodes that compute on devices; 0 for logs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -35,7 +34,7 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.text import matching
 from rewritelog.timings.traces import EventParams, read_event_params
 
-_REPLAYED = ("lane", "group", *COMMUNICATION, "uncovered")
+_REPLAYED = ("lane", "group", *COMMUNICATION, "chosen", "uncovered")
 """The columns of nodes that a replay needs, besides those that are always loaded and durations."""
 
 
@@ -71,6 +70,9 @@ class TraceTask(Struct, frozen=True):
             new_s = writer.write(part, new_s, new_s != old_s) / 1e6
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
             statistics.matched_patterns |= patterns
+            if self.params is not None:
+                rules = matching(self.params.rules, part["name"].distinct)
+                statistics.matched_rules |= rules
             changed |= not np.array_equal(old_s, new_s)
             statistics.dependencies += int(part["waits"].sum())
             if statistics.replay_size <= self.most_kept:
@@ -90,28 +92,28 @@ class TraceTask(Struct, frozen=True):
         """Yield warnings of unused rules of event params, and if there are no nodes to predict."""
         if self.params is None:
             return
-        yield from self.params.unused(statistics.matched_patterns)
+        yield from self.params.unused(statistics.matched_rules)
         if not statistics.events and not statistics.irregularities:
             types = ", ".join(self.logs.types[number] for number in self.types)
             yield f"there are no nodes of type {types}, so the model predicts nothing"
 
     def predict(self, part: Part) -> tuple[Predicted, frozenset[str]]:
-        """Return the predictions for a part, and the patterns of options that match.
+        """Return the predictions for a part, and the patterns of dilations that were used.
 
         The part gets columns: `chosen`, whether a node is of the types that are rewritten;
         `new_s`, the new durations before they are rounded; `uncovered`, whether a chosen node is
         not covered.
         """
         chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
-        names = partial(part.__getitem__, "name")
-        factors, patterns = dilations_of(self.dilations, len(part), names)
+        rows = np.flatnonzero(chosen)
+        factors, patterns = dilations_of(self.dilations, len(rows), lambda: part["name"][rows])
         params, uncovered = NO_RECORDS, np.zeros_like(chosen)
         if self.params is not None:
-            params, _ = self.params.records(part, np.flatnonzero(chosen))
-            patterns |= matching(self.params.rules, part["name"].distinct)
+            params, _ = self.params.records(part, rows)
             uncovered |= chosen
         predicted = self.predictor.predict(params, np.array([part.unit.rank]))
-        new_s, by_model = np.where(chosen, old_s * factors, old_s), predicted.covered_seb
+        new_s, by_model = old_s.copy(), predicted.covered_seb
+        new_s[rows] *= factors
         new_s[by_model] = predicted.duration_s[predicted.is_covered]
         uncovered[by_model] = False
         part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}

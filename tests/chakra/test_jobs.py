@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -1053,6 +1054,25 @@ def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
     assert "Every duration stays as it is" in text
     assert "rests on" not in text
     assert "rests on" in rewritelog.rewrite(traces, dilation_for={"aten::*": 2.0}).text()
+
+
+def test_a_dilation_for_nodes_of_other_types_is_not_used(traces: Path, tmp_path: Path) -> None:
+    """It had no effect, and nothing said so, also if event params named the same nodes."""
+    params, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
+    params.write_text('[events."nccl*"]\ngroup = "collective"\n')
+    rewritelog.write_timings(traces, lines)
+    used: dict[str, Any] = {"dilation_for": {"nccl*": 2.0}}
+    with_params = used | {"timings": lines, "dilation": 1, "event_params": params}
+    for report in (
+        rewritelog.rewrite(traces, **used),
+        rewritelog.rewrite(traces, **with_params),
+        rewritelog.replay(traces, **used),
+        rewritelog.sweep(traces, {"latency": ["1us", "2us"]}, **used),
+    ):
+        (unused,) = [text for text in report.warnings if text.startswith("the dilation for")]
+        assert "no node of the types that types chooses has such a name" in unused
+    assert "Every duration stays as it is" in rewritelog.rewrite(traces, **used).text()
+    assert not rewritelog.replay(traces, types="COLL", **used).warnings
 
 
 @pytest.mark.parametrize(
