@@ -124,7 +124,8 @@ class Sweep(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as a JSON object; the network has only what all points have in common."""
-        network = {} if MACHINE in self.axes else self.network.to_json()
+        first, _ = _setting(self.axes, self.points[0].values, self.network)
+        network = {} if MACHINE in self.axes else first.to_json()
         for name in self.axes.keys() & QUANTITIES:
             network.pop(QUANTITIES[name].key, None)
         return {

@@ -177,6 +177,8 @@ def test_the_head_of_a_sweep_has_nothing_that_is_varied(logs: Path, words: str, 
     text = run("sweep", logs, "--vary", *words.split()).stdout
     head = text.partition("\n\n")[0].replace("\n    ", " ") + "\n"
     assert fixed in head
+    report = json.loads(run("sweep", logs, "--json", "--vary", *words.split()).stdout)
+    assert report["network"]["model"] == "latency-bandwidth"
 
 
 def test_an_empty_path_is_not_the_current_folder(logs: Path) -> None:
