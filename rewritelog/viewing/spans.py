@@ -12,9 +12,10 @@ from msgspec import Struct, field
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, occurrences_before, pair_keys
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
-from rewritelog.formats.bgtrace.records import MESSAGE_ROW, message_rows, records_of
-from rewritelog.formats.traces import AnyTraces, Events
+from rewritelog.formats.bgtrace.records import MESSAGE_ROW, Records, message_rows, records_of
+from rewritelog.formats.traces import Events
 from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.running.locks import cached_property
 from rewritelog.text import NO_NAME, printable
@@ -164,7 +165,7 @@ class MessageLines(Struct, frozen=True):
 
 
 def message_lines(
-    logs: AnyTraces, outcome: ReplayedRun | None, rows: Ints, window: tuple[float, float], seed: int
+    logs: LogSet, outcome: ReplayedRun | None, rows: Ints, window: tuple[float, float], seed: int
 ) -> MessageLines:
     """Return the lines of the messages sent in a time window, of the log or as in a replay.
 
@@ -175,7 +176,7 @@ def message_lines(
         return _replayed_lines(outcome, rows, window, seed)
     draw, count = np.random.default_rng(seed), 0
     chosen, numbers = np.empty(0, MESSAGE_ROW), np.empty(0)
-    for of_unit in logs.map(partial(_sent, rows, window)):
+    for of_unit in logs.map(partial(_sent, rows, logs.summary.num_wth, window)):
         count += len(of_unit)
         numbers = np.append(numbers, draw.random(len(of_unit)))
         first = np.argsort(numbers, kind="stable")[:MOST_MESSAGES]
@@ -189,8 +190,10 @@ def message_lines(
     return MessageLines(rows[message["pe"]], to_row, *times, count, len(chosen))
 
 
-def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock], /) -> Table:
-    """Return the messages of a block sent in the time window by PEs that are drawn.
+def _sent(
+    rows: Ints, workers: int, window: tuple[float, float], parts: Iterator[LoadedBlock], /
+) -> Table:
+    """Return the messages of a block sent in the time window between PEs that are drawn.
 
     As in a replay, of several with the same number the first one starts SEBs; others are left out.
     """
@@ -199,11 +202,22 @@ def _sent(rows: Ints, window: tuple[float, float], parts: Iterator[LoadedBlock],
         block = records_of(part)
         pe, sent = block.pe[block.messages.seb], block.messages["send_time"]
         inside = (rows[pe] >= 0) & (sent >= window[0]) & (sent <= window[1])
+        inside &= _goes_to(rows, workers, block.messages)
         messages.append(message_rows(block)[inside])
         shown.append(inside)
         keys.append(pair_keys(pe, block.messages["msg_id"]))
     first: Flags = occurrences_before(np.concatenate(keys)) == 0
     return np.concatenate(messages)[first[np.concatenate(shown)]]
+
+
+def _goes_to(rows: Ints, workers: int, messages: Records) -> Flags:
+    """Return which messages go to a PE that is drawn, as any to several nodes may (FORMAT 4)."""
+    node, worker = messages["dst_node"].astype(np.int64), messages["tid"]
+    begin = node * workers + np.maximum(worker, 0)
+    ends = begin, begin + np.where(worker < 0, workers, 1)
+    drawn = np.append(0, np.cumsum(rows >= 0))
+    before = (drawn[np.clip(end, 0, len(rows))] for end in ends)
+    return np.asarray((node < 0) | np.not_equal(*before))
 
 
 def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Ints]:

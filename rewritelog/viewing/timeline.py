@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from rewritelog.arrays import Floats, Ints
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
+from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
 from rewritelog.formats.traces import AnyTraces
 from rewritelog.replaying.replay import ReplayedRun
@@ -365,7 +366,7 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
         bars = Bars._make(map(np.concatenate, zip(*all_bars, strict=True)))
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
-    if seed is not None and run.logs.has_messages:
+    if seed is not None and isinstance(run.logs, LogSet):
         lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
     return Panel(run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines)
 

@@ -219,6 +219,24 @@ def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> N
     assert (lines.in_window, lines.drawn) == (1, 1)
 
 
+def test_messages_are_those_between_pes_that_are_drawn(tmp_path: Path) -> None:
+    """Those to other PEs were counted and chosen, too: few lines were left, and said to be more."""
+    to = [(0, 1), (0, 1), (1, 0), (1, -1), (-1, -1), (-100, 0)]
+    sends = [message(k, msg_id=k, dst_node=node, tid=tid) for k, (node, tid) in enumerate(to)]
+    numbers = [[], [0, 1, 4, 5], [2, 3, 4, 5], [3, 4, 5]]
+    started = [[seb(9 + k, 10 + k, src_pe=0, msg_id=k) for k in of_pe] for of_pe in numbers]
+    logs = open_logs(
+        write_logs(tmp_path / "logs", [[seb(0, 9, messages=sends)], *started[1:]], wth=2)
+    )
+    prepared = prepare(logs, RewriteOptions())
+    outcome = replay_workload(prepared.workload, prepared.case(Network()))
+    for pe, run_drawn in itertools.product((1, 2, 3), (Run(logs), Run.replayed(logs, outcome))):
+        lines = timeline_view([run_drawn], [0, pe], seed=1).panels[0].messages
+        assert lines is not None
+        assert sorted(lines.sent_s.tolist()) == numbers[pe]
+        assert lines.in_window == lines.drawn == len(numbers[pe])
+
+
 def test_rows_are_labelled_with_their_pes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of PEs 2 and 7 was labelled as all from 2 to 7."""
     monkeypatch.setattr(timeline, "MOST_ROWS", 3)
