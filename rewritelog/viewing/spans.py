@@ -112,12 +112,16 @@ class Spans(Struct, frozen=True, dict=True):
         """Whether each row is a SEB that is also closed, or a bracket in one."""
         return self.finite & (self.end_s >= self.start_s)[self.seb_row]
 
-    def extent(self) -> Extent:
-        """Return the first start, the last end, and the seconds of each name and event."""
+    def extent(self, drawn: Flags, window: tuple[float, float]) -> Extent:
+        """Return the first start and last end, and the seconds of each name and event in a picture.
+
+        `drawn` says which PEs are drawn, in the time window.
+        """
         start_s, end_s = self.start_s[: self.seb_count], self.end_s[: self.seb_count]
-        named = self.closed & (self.label >= 0)
+        named = self.closed & (self.label >= 0) & drawn[self.pe]
         with np.errstate(over="ignore", invalid="ignore"):
-            seconds = (self.end_s - self.start_s)[named]
+            seconds = np.minimum(self.end_s, window[1]) - np.maximum(self.start_s, window[0])
+        seconds = np.maximum(seconds[named], 0.0)
         sums = np.bincount(self.label[named], seconds, len(self.labels)).tolist()
         name_s, event_s = Counter[str](), Counter[str]()
         for number, (label, total) in enumerate(zip(self.labels, sums, strict=True)):
@@ -131,7 +135,7 @@ class Spans(Struct, frozen=True, dict=True):
 
 
 class Extent(Struct, frozen=True):
-    """First start, last end, and the seconds of each SEB name and of each event."""
+    """First start, last end, and the drawn seconds of each SEB name and of each event."""
 
     earliest_s: float = math.inf
     latest_s: float = -math.inf

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints
+from rewritelog.commands.logs import ALWAYS
 from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -272,15 +273,16 @@ def timeline_view(
     columns: int = COLUMNS,
     seed: int | None = None,
 ) -> TimelineView:
-    """Read log sets twice, to find the names with the most time and to fill the figure.
+    """Read log sets twice, to find the names with the most time in the figure, and to fill it.
 
     By default it shows all PEs, from the first start of a SEB to the last end, in colours of events
-    if brackets have any, else of SEB names. Messages are drawn only with a seed, by which some are
-    chosen if there are many. Raise `UsageError` if the runs have different PEs, if a PE is not in
-    them, or if the PEs run nothing between the times; `DamagedLogError` if a block is damaged.
+    if any brackets in the picture have them, else of SEB names. Messages are drawn only with a
+    seed, by which some are chosen if there are many. Raise `UsageError` if the runs have different
+    PEs, if a PE is not in them, or if the PEs run nothing between the times; `DamagedLogError` if a
+    block is damaged.
     """
     shown_pes = _chosen_pes(runs, pes)
-    extents = [_extent(run, colour_by) for run in runs]
+    extents = [_extent(run, shown_pes, window, colour_by) for run in runs]
     has_events = any(+extent.event_s for extent in extents)
     colour_by = colour_by or ("event" if has_events else "name")
     seconds = Counter[str]()
@@ -317,8 +319,17 @@ def _chosen_pes(runs: Sequence[Run], chosen: Sequence[int] | None) -> tuple[int,
     return tuple(sorted(set(chosen)))
 
 
-def _extent(run: Run, colour_by: ColourBy | None) -> Extent:
-    extent = sum(run.map(Spans.extent, colour_by), Extent())
+def _extent(
+    run: Run,
+    shown_pes: Sequence[int],
+    window: tuple[float | None, float | None],
+    colour_by: ColourBy | None,
+) -> Extent:
+    drawn = np.zeros(len(run.pes), dtype=np.bool_)
+    drawn[list(shown_pes)] = True
+    from_s, to_s = (end if at is None else at for at, end in zip(window, ALWAYS, strict=True))
+    work = partial(Spans.extent, drawn=drawn, window=(from_s, to_s))
+    extent = sum(run.map(work, colour_by), Extent())
     return extent if run.outcome is None else replace(extent, earliest_s=0.0)
 
 

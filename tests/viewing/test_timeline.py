@@ -20,7 +20,7 @@ from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
 from many_sebs import write_many
 
-from rewritelog import open_logs
+from rewritelog import LogSet, open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import DamagedLogError, UsageError
 from rewritelog.replaying.network import Network
@@ -28,7 +28,7 @@ from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
 from rewritelog.viewing.draw import _summary, cell_colours, panel_title, timeline_sections
-from rewritelog.viewing.plots import BRACKET, IDLE
+from rewritelog.viewing.plots import BRACKET, COLOURS, IDLE
 from rewritelog.viewing.timeline import Run, timeline_view
 
 TWO_PES = [
@@ -38,6 +38,12 @@ TWO_PES = [
     ],
     [seb(3, 4, name=b"work", src_pe=0, msg_id=7), seb(4, -1, name=b"exit")],
 ]
+
+
+def replayed(logs: LogSet) -> Run:
+    """What is drawn of a replay of logs."""
+    prepared = prepare(logs, RewriteOptions())
+    return Run.replayed(logs, replay_workload(prepared.workload, prepared.case(Network())))
 
 
 @pytest.fixture
@@ -170,9 +176,7 @@ def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
     assert (panel.sebs, panel.left_out, len(panel.bars.row)) == (2, 2, 52)
     lines = [[seb(0, 1), seb(1, 2, src_pe=0, msg_id=7)]]  # a message that nobody sends
     logs = open_logs(write_logs(tmp_path / "waiting", lines))
-    prepared = prepare(logs, RewriteOptions())
-    outcome = replay_workload(prepared.workload, prepared.case(Network()))
-    view = timeline_view([Run.replayed(logs, outcome)])
+    view = timeline_view([replayed(logs)])
     assert panel_title(view, view.panels[0]).endswith("1 SEB; 1 that never ran not drawn")
 
 
@@ -219,6 +223,20 @@ def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> N
     assert (lines.in_window, lines.drawn) == (1, 1)
 
 
+def test_colours_are_of_what_takes_time_in_the_picture(tmp_path: Path) -> None:
+    """The names with a colour took most time elsewhere: a part of a run was all `other names`."""
+    long = [seb(10 + k, 11 + k, name=b"long %d" % k) for k in range(len(COLOURS))]
+    short = [seb(0, 0.5, name=b"first", events=bracket(0.1, 0.2)), seb(5, 5.5, name=b"then")]
+    folder = write_logs(tmp_path / "logs", [short, long])
+    write_params(folder, 0, (0, "kernel", 1))
+    logs = open_logs(folder)
+    for drawn, end_s in ((Run(logs), 5.25), (replayed(logs), 0.75)):
+        view = timeline_view([drawn], [0], (None, end_s), "name")
+        assert (view.names, view.other_names) == (("first", "then"), 0)
+        assert timeline_view([drawn], [0]).colour_by == "event"
+        assert timeline_view([drawn], [1]).colour_by == "name"  # there are no events
+
+
 def test_messages_are_those_between_pes_that_are_drawn(tmp_path: Path) -> None:
     """Those to other PEs were counted and chosen, too: few lines were left, and said to be more."""
     to = [(0, 1), (0, 1), (1, 0), (1, -1), (-1, -1), (-100, 0)]
@@ -228,9 +246,7 @@ def test_messages_are_those_between_pes_that_are_drawn(tmp_path: Path) -> None:
     logs = open_logs(
         write_logs(tmp_path / "logs", [[seb(0, 9, messages=sends)], *started[1:]], wth=2)
     )
-    prepared = prepare(logs, RewriteOptions())
-    outcome = replay_workload(prepared.workload, prepared.case(Network()))
-    for pe, run_drawn in itertools.product((1, 2, 3), (Run(logs), Run.replayed(logs, outcome))):
+    for pe, run_drawn in itertools.product((1, 2, 3), (Run(logs), replayed(logs))):
         lines = timeline_view([run_drawn], [0, pe], seed=1).panels[0].messages
         assert lines is not None
         assert sorted(lines.sent_s.tolist()) == numbers[pe]
