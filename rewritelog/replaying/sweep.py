@@ -231,7 +231,7 @@ def _network(command: SweepCommand) -> Network:
         if name == "node-latency" and isinstance(command.logs, Traces):
             logs = command.logs
             raise UsageError(f"{name} is for bgTrace logs: {logs.path} has {logs.title}")
-        if isinstance(command.network, str) and name != DILATION:
+        if isinstance(command.network, str) and name not in (DILATION, "node-latency"):
             raise UsageError(f"{spelled('network', 'log')} takes no {name}, which is varied")
     is_whole = MACHINE in axes  # what else is varied is checked with each machine
     if is_whole and command.describes_network:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
+from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import open_logs
@@ -153,6 +154,16 @@ def test_wrong_use_is_said_in_a_line(logs: Path, words: list[str], error: str) -
     assert done.returncode == 2
     assert error in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_sweep_varies_the_latency_within_nodes_beside_the_network_of_the_log() -> None:
+    """A replay takes both, but a sweep refused them."""
+    logs, network = SAMPLE_LOGS / "cells-2workers", ("--network", "log")
+    points = answer("sweep", logs, "--vary", "node-latency=1us,9us", *network)["sweep"]
+    for point in points:
+        words = ("--node-latency", point["node-latency"], "--gains", 0)
+        assert answer("replay", logs, *network, *words)["predicted_s"] == point["predicted_s"]
+    assert points[0]["predicted_s"] != points[1]["predicted_s"]
 
 
 @pytest.mark.parametrize("fixed", [("--latency", "1us"), ("--vary", "latency=1us")])
