@@ -86,6 +86,8 @@ def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload
     events = joined(list(task.logs.map(partial(load_events, named))))
     names, absent = events["name"], task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
+    is_rewritten = task.params is not None or task.dilations.factor != 1
+    remarks += [task.no_nodes] if is_rewritten and not events["chosen"].any() else []
     read = task.params or task.groups
     remarks += read.unused(matching(read.rules, names.distinct))
     names = task.groups.grouped(names)

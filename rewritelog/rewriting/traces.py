@@ -88,14 +88,19 @@ class TraceTask(Struct, frozen=True):
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
 
+    @property
+    def no_nodes(self) -> str:
+        """The warning that there are no nodes of the chosen types."""
+        types = ", ".join(self.logs.types[number] for number in self.types)
+        return f"there are no nodes of type {types}, so nothing gets a new duration"
+
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:
         """Yield warnings of unused rules of event params, and if there are no nodes to predict."""
         if self.params is None:
             return
         yield from self.params.unused(statistics.matched_rules)
         if not statistics.events and not statistics.irregularities:
-            types = ", ".join(self.logs.types[number] for number in self.types)
-            yield f"there are no nodes of type {types}, so the model predicts nothing"
+            yield self.no_nodes
 
     def predict(self, part: Part) -> tuple[Predicted, frozenset[str]]:
         """Return the predictions for a part, and the patterns of dilations that were used.

@@ -1056,6 +1056,21 @@ def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
     assert "rests on" in rewritelog.rewrite(traces, dilation_for={"aten::*": 2.0}).text()
 
 
+def test_types_without_nodes_are_named(traces: Path, tmp_path: Path) -> None:
+    """A replay with new durations was the same as without, and did not say why."""
+    rewritelog.write_timings(traces, tmp_path / "lines.txt")
+    of_memory: dict[str, Any] = {"types": ["MEM_LOAD", "MEM_STORE"]}
+    lines: dict[str, Any] = of_memory | {"timings": tmp_path / "lines.txt", "dilation": 1}
+    for report in (
+        rewritelog.rewrite(traces, **lines),
+        rewritelog.replay(traces, **lines),
+        rewritelog.replay(traces, dilation=2, **of_memory),
+    ):
+        none = "there are no nodes of type MEM_LOAD, MEM_STORE, so nothing gets a new duration"
+        assert none in report.warnings
+    assert not rewritelog.replay(traces, **of_memory).warnings
+
+
 def test_a_dilation_for_nodes_of_other_types_is_not_used(traces: Path, tmp_path: Path) -> None:
     """It had no effect, and nothing said so, also if event params named the same nodes."""
     params, lines = tmp_path / "events.toml", tmp_path / "lines.txt"
