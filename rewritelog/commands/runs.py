@@ -117,7 +117,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         metavar="LOGS...", kw_only=False,
     )  # fmt: skip
     against: OptionalTraces = option(
-        "Compare with the replay of another log set, as the state before.",
+        "Compare with another log set, replayed with the same options, as the state before.",
         default=None, metavar="OTHER",
     )  # fmt: skip
     html: OptionalOutput = option(
