@@ -139,7 +139,10 @@ class Panel(Struct, frozen=True):
     """The part of the window from the run's first start to its last end."""
     sebs: int
     left_out: int
-    """Number of SEBs that are not drawn: never closed, never run, or without finite times."""
+    """Number of SEBs that are not drawn: never closed, never run, or without finite times.
+
+    Those that start after the window are not counted.
+    """
     messages: MessageLines | None
     """None if they are not to be drawn."""
 
@@ -414,7 +417,8 @@ def _panel_part(view: TimelineView, rows: Ints, spans: Spans, /) -> _PanelPart:
     drawn = drawn[np.argsort(spans.seb_row[drawn], kind="stable")]
     columns = row, view.layers_of(spans), spans.pe, spans.seb, spans.start_s, spans.end_s
     of_sebs = slice(spans.seb_count)
-    left_out = np.count_nonzero((row >= 0)[of_sebs]) - np.count_nonzero(chosen[of_sebs])
+    is_later = spans.finite & (spans.start_s > view.to_s)
+    left_out = np.count_nonzero(((row >= 0) & ~spans.closed & ~is_later)[of_sebs])
     bars = Bars._make(columns).take(drawn)
     kept_bars = bars if len(drawn) <= MOST_BARS else bars.take(drawn[:0])
     sebs = np.count_nonzero(in_window[of_sebs])

@@ -171,9 +171,12 @@ def pixels_in_browser(page: Path) -> set[tuple[int, ...]]:
 def test_sebs_that_cannot_be_drawn_are_counted(tmp_path: Path) -> None:
     marks = [event for k in range(50) for event in bracket(k / 64, (k + 0.5) / 64)]
     line = [seb(0, 1, events=marks), seb(1, float("inf")), seb(2, -1), seb(3, 4)]
-    panel = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", [line])))]).panels[0]
+    run_drawn = Run(open_logs(write_logs(tmp_path / "logs", [line])))
+    panel = timeline_view([run_drawn]).panels[0]
     assert panel.bars is not None
     assert (panel.sebs, panel.left_out, len(panel.bars.row)) == (2, 2, 52)
+    before = timeline_view([run_drawn], window=(None, 1.5)).panels[0]
+    assert (before.sebs, before.left_out) == (1, 1)  # the unclosed SEB is of no concern there
     lines = [[seb(0, 1), seb(1, 2, src_pe=0, msg_id=7)]]  # a message that nobody sends
     logs = open_logs(write_logs(tmp_path / "waiting", lines))
     view = timeline_view([replayed(logs)])
