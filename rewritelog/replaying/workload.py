@@ -311,11 +311,10 @@ class Workload(Struct, frozen=True):
 
     def without_effect(self, networks: Collection[Network]) -> Iterator[str]:
         """Yield a warning for each quantity of the networks that affects no message."""
-        if self.nodes is not None:
-            return
         near = spelled("node_latency")
         if self.workers == 1 and any(network.node_latency for network in networks):
-            yield f"{near} has no effect: each node of the logs has one PE"
+            one = "each node of the logs has one PE" if self.nodes is None else "it is for logs"
+            yield f"{near} has no effect: {one}"
         if 1 < self.pes <= self.workers and not all(network.recorded for network in networks):
             yield f"all PEs of the logs are on one node: of the network only {near} has an effect"
 

@@ -767,6 +767,14 @@ def test_a_sweep_of_traces_has_one_kind_of_communication(tmp_path: Path) -> None
             rewritelog.sweep(traces, {"machine": machines})
 
 
+def test_a_machine_with_a_latency_within_nodes_says_that_it_has_no_effect(tmp_path: Path) -> None:
+    """The report named it among what the network has."""
+    traces = traces_of(tmp_path, [[node(1, "c", 9, kind=COLL, attributes=gpu())]] * 2)
+    (tmp_path / "m.toml").write_text('latency = "1us"\nnode-latency = "9us"\n')
+    (warning,) = rewritelog.replay(traces, machine=tmp_path / "m.toml").warnings
+    assert warning == "node_latency has no effect: it is for logs"
+
+
 @pytest.mark.slow
 def test_a_sweep_over_a_model_predicts_what_replays_do(tmp_path: Path) -> None:
     transformer, lines = SAMPLE_LOGS / "transformer", tmp_path / "lines.txt"
