@@ -235,3 +235,17 @@ def test_a_category_without_a_fit_counts_as_extrapolated(event: MakeTimings) -> 
     rows = np.array([[20.0, 0.0], [20.0, 2.0], [20.0, 1.0], [60.0, 0.0]])
     answer = fitted.predict_detailed("kernel", rows)
     assert answer.outside.tolist() == [False, False, True, True]
+
+
+def test_totals_are_those_measured_with_just_enough_samples_to_calibrate(
+    event: MakeTimings,
+) -> None:
+    """Fits to four of five samples were not calibrated, and showed sums a third too small."""
+    p = np.geomspace(10, 1000, 32)
+    timings = event(p, seconds=1e-7 * p**1.3)
+    fitted = by_formula('[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\n', timings)
+    factors = fitted.retransformation("kernel", timings.params)
+    total_s = (fitted.predict("kernel", timings.params) * factors).sum()
+    assert total_s == pytest.approx(timings.seconds.sum(), rel=0.02)
+    low, high = fitted.interval("kernel", timings.params)
+    assert ((low < timings.seconds) & (timings.seconds < high)).mean() > 0.8

@@ -41,6 +41,8 @@ def fit_terms(
     samples: Samples,
     loss: Loss,
     columns: Floats | None = None,
+    *,
+    calibrates: bool = False,
 ) -> FittedFunction:
     """Return the sum of the terms with its coefficients and calibration.
 
@@ -48,7 +50,7 @@ def fit_terms(
     reweighted least squares (Holland and Welsch 1977), a sign constraint imposed by NNLS (Lawson
     and Hanson 1974). Coefficients are in seconds per unit of the term. Rows that are not finite
     have no weight. `columns` are the values of the terms, shape (samples, terms), where they are
-    known.
+    known. With `calibrates` all samples, of which these may be a part, are enough to calibrate.
     """
     level_s = 0.0
     if ONE in terms and not family.non_negative:
@@ -82,11 +84,17 @@ def fit_terms(
     if level_s:
         coefficients[terms.index(ONE)] += level_s
     function = FittedFunction(terms, coefficients, may_be_negative=family.may_be_negative)
-    return _calibrated(function, samples, deviation if loss == "huber" else np.inf, columns)
+    deviation = deviation if loss == "huber" else np.inf
+    return _calibrated(function, samples, deviation, columns, calibrates=calibrates)
 
 
 def _calibrated(
-    function: FittedFunction, samples: Samples, deviation: float, columns: Floats
+    function: FittedFunction,
+    samples: Samples,
+    deviation: float,
+    columns: Floats,
+    *,
+    calibrates: bool,
 ) -> FittedFunction:
     """Return the function with the factor Σ measured / Σ predicted.
 
@@ -94,9 +102,9 @@ def _calibrated(
     first call and, with a robust loss, outliers, since a single one can shift a sum by several per
     cent: samples off by more than a factor of two, or by `tuning.OUTLIER` times `deviation`. That
     is the robust standard deviation of the residuals, infinite with any other loss. With uniform
-    weights or too few samples the function stays as it is. A constant that was fitted robustly
-    becomes the median of the times, however few they are: relative weights would put it far below
-    the middle of times that vary by a factor.
+    weights, or unless it `calibrates`, the function stays as it is. A constant that was fitted
+    robustly becomes the median of the times, however few they are: relative weights would put it
+    far below the middle of times that vary by a factor.
     """
     if not samples.relative:
         return function
@@ -104,7 +112,7 @@ def _calibrated(
         constant = float(function.predict(samples.params[:1])[0])
         median = float(np.median(samples.seconds))
         return replace(function, calibration=median / constant) if constant > 0 else function
-    if len(samples) < tuning.FEWEST_CALIBRATED:
+    if not calibrates:
         return function
     seconds, measured_s = function.predict(samples.params, columns), samples.seconds
     with np.errstate(all="ignore"):

@@ -177,17 +177,19 @@ def fit_family(
 ) -> FittedFunction:
     """Return the function of a family.
 
-    Coefficients are fitted to `samples`, by default those with which terms are chosen.
+    Coefficients are fitted to `samples`, by default those with which terms are chosen. A fit to a
+    part of them, such as all but a fold, is calibrated if that to all is, whose errors it shows.
     """
-    terms = selection.chosen(family.choose_terms)
+    terms, loss = selection.chosen(family.choose_terms), selection.loss
+    calibrates = len(selection.table.params) >= tuning.FEWEST_CALIBRATED
     if samples is not None and samples is not selection.samples:
-        return fit_terms(family, terms, samples, selection.loss)
-    return selection.once(
-        (terms, family.non_negative, family.may_be_negative),
-        lambda: fit_terms(
-            family, terms, selection.samples, selection.loss, selection.values(terms)
-        ),
-    )
+        return fit_terms(family, terms, samples, loss, calibrates=calibrates)
+
+    def fitted() -> FittedFunction:
+        columns = selection.values(terms)
+        return fit_terms(family, terms, selection.samples, loss, columns, calibrates=calibrates)
+
+    return selection.once((terms, family.non_negative, family.may_be_negative), fitted)
 
 
 def folds_of(count: int) -> Ints:
