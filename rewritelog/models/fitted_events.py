@@ -55,7 +55,7 @@ class FittedEvents(FitByEvent):
         None for an event without a fit, or with too few samples to hold any out.
         """
         fit = self.fits.get((event, params.shape[1]))
-        if fit is None or not any(len(which.ratios) for which in fit.classes):
+        if fit is None or not any(len(which.spread_ratios) for which in fit.classes):
             return None
         return fit.drawn_factors(params, uniforms)
 
@@ -129,7 +129,7 @@ def event_in_report(fit: EventFit) -> dict[str, Any]:
     if fit.left_out is None:
         del document["check"]
     for class_fit in document["classes"]:
-        del class_fit["leverage_root"], class_fit["ratios"]
+        del class_fit["leverage_root"], class_fit["ratios"], class_fit["spread_ratios"]
         if correction := class_fit["function"].get("correction"):
             del correction["params"]
             for process in correction["processes"]:

@@ -89,6 +89,21 @@ def test_drawn_factors_are_the_held_out_errors_at_their_numbers() -> None:
     assert (np.diff(rising) >= 0).all()
 
 
+def test_drawn_factors_leave_sums_right_where_short_calls_are_predicted_badly(
+    event: MakeTimings,
+) -> None:
+    """Uniform weights ignore short calls; long ones then varied as much as these."""
+    rng = np.random.default_rng(9)
+    p = np.geomspace(1, 1000, 200)
+    timings = event(p, seconds=1e-9 * p**1.5 * rng.lognormal(0, 0.05, 200))
+    fitted = LeastSquares(LeastSquaresOptions()).fit([timings])
+    predicted = np.maximum(fitted.predict("kernel", timings.params), 0)
+    factors = fitted.drawn_factors("kernel", timings.params, rng.uniform(0, 1, 200))
+    assert factors is not None
+    assert (predicted * factors).sum() == pytest.approx(timings.seconds.sum(), rel=0.05)
+    assert factors.std() < 0.1
+
+
 def test_a_row_draws_the_same_factor_in_any_company() -> None:
     fitted = auto(LAWS["linear"].timings(100, seed=7, noise=0.1))
     rows = np.linspace(1, 900, 50)[:, None]

@@ -246,9 +246,9 @@ def document(text: str) -> dict[str, Any]:
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "is of version 2; this rewritelog reads 10"),
+    (("version",), 2, "is of version 2; this rewritelog reads 11"),
     (("version",), True, "is of version True"),
-    (("version",), None, r"\$: has no version; this rewritelog reads 10"),
+    (("version",), None, r"\$: has no version; this rewritelog reads 11"),
     (("version",), "x" * 100_000, "is of version 'x*…x*'; this"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
     (("source", "lines"), -1, r"\$\.source\.lines: must be a whole number >= 0"),
@@ -297,6 +297,7 @@ BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("events", 1, "classes", 0, "total_ratio"), -1.0, "must be a number >= 0.0"),
     (("events", 1, "classes", 0, "ratios"), [[], []], r"ratios: must have 2 numbers, not 2 × 0"),
     (("events", 1, "classes", 0, "ratios"), [2.0, 1.0], "must be in ascending order"),
+    (("events", 1, "classes", 0, "spread_ratios"), [2.0, 1.0], "must be in ascending order"),
     (("events", 0, "exact_matches", "ratios"), [2.0, 1.0], "must be in ascending order"),
     (("events", 1, "exact_matches", "weights", 0), 1.5, r"weights: must be between 0 and 1"),
     (("events", 1, "exact_matches", "params", 0), [2.0, 5.0], "params: has a duplic"),
@@ -353,7 +354,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
         ("9" * 10_000, r"m\.json: \$: Number out of range"),
         ("{}", r"m\.json: \$: is not a model file"),
         (
-            '{"format": "rewritelog model", "version": 10}',
+            '{"format": "rewritelog model", "version": 11}',
             r"m\.json: \$: the key 'source' is missing",
         ),
         ("[]", r"m\.json: \$: must be an object, not a list"),

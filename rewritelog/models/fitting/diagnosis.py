@@ -114,6 +114,7 @@ class Diagnosis(NamedTuple):
     quality: Quality
     leverage_root: Floats
     ratios: Floats
+    spread_ratios: Floats
     points: int
     total_ratio: float
 
@@ -160,13 +161,14 @@ def diagnose(
         negative=int((unbounded_s < 0).sum()),
     )
     if held_out_s is None:
-        return Diagnosis(quality, root, np.zeros(0), 0, 1.0)
+        return Diagnosis(quality, root, np.zeros(0), np.zeros(0), 0, 1.0)
     later = ~validated.first & np.isfinite(held_out_s)
     quality, ratios = on_held_out(quality, validated, held_out_s, later)
+    spread = ratios_by_time(validated.seconds, held_out_s)
     points = min(validated.known_points, len(ratios))
     is_corrected = isinstance(function, CorrectedFunction)
     if not samples.relative and loss == "squares" and not is_corrected:
-        return Diagnosis(quality, root, ratios, points, 1.0)  # of the mean, whose sum is right
+        return Diagnosis(quality, root, ratios, spread, points, 1.0)  # means have the right sum
     if validated.points.count_of_row.mean() >= tuning.OFTEN:
         # this function passes through the usual times of each point, which shows the long ones; the
         # error at a point of a fit without it says nothing of sums at others
@@ -175,7 +177,7 @@ def diagnose(
     total_ratio = total_ratio_of(
         validated.seconds[later], held_out_s[later], validated.points.point_of_row[later]
     )
-    return Diagnosis(quality, root, ratios, points, total_ratio)
+    return Diagnosis(quality, root, ratios, spread, points, total_ratio)
 
 
 def on_held_out(
@@ -212,6 +214,23 @@ def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
         return ratios
     ends = np.cumsum(shares)
     return ratios[np.searchsorted(ends, np.linspace(0, ends[-1], len(ends)))]
+
+
+def ratios_by_time(measured: Floats, predicted: Floats) -> Floats:
+    """Return measured over predicted times, ascending, with shares as of the predicted times.
+
+    Their mean is about Σ measured / Σ predicted. Without such shares the deviations of short calls,
+    which are often larger, would be those of the long ones, and sums wrong.
+    """
+    with np.errstate(all="ignore"):
+        ratios = measured / predicted
+    known = (predicted > 0) & (ratios >= 0) & np.isfinite(ratios)
+    ratios, shares = ratios[known], predicted[known]
+    order = np.argsort(ratios, kind="stable")
+    ends = np.cumsum(shares[order] / shares.max(initial=0.0))
+    count = min(len(ratios), MOST_RATIOS)
+    drawn = np.searchsorted(ends, (np.arange(count) + 0.5) / count * ends[-1:])
+    return np.asarray(ratios[order][drawn])
 
 
 def thinned(ratios: Floats) -> Floats:

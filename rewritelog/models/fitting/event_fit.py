@@ -62,6 +62,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
     relative weights of t over the predicted time."""
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
+    spread_ratios: Floats
+    """The same as `--spread residual` draws them (`ratios_by_time`)."""
     points: Count
     """The number of points that these samples have: how much is known of a further one."""
 
@@ -70,6 +72,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
         rows = min(len(self.leverage_root), terms)
         require_shape(".leverage_root", self.leverage_root, rows, terms)
         require_ascending(".ratios", self.ratios)
+        require_ascending(".spread_ratios", self.spread_ratios)
         if not min(1, len(self.ratios)) <= self.points <= len(self.ratios):
             raise defect(f"must be from 1 to the number of `ratios`, {len(self.ratios)}", ".points")
 
@@ -263,7 +266,7 @@ class EventFit(
         Ratios to negative predictions are left out.
         """
         factors = np.ones(len(params))
-        drawn_from = [(class_fit.ratios, rows) for class_fit, rows in self._by_class(params)]
+        drawn_from = [(each.spread_ratios, rows) for each, rows in self._by_class(params)]
         if (matches := self.exact_matches) is not None:
             drawn_from.append((matches.ratios, matches.is_in(params, matches.are_exact)))
         for ratios, rows in drawn_from:
