@@ -26,6 +26,10 @@ from rewritelog.running.locks import cached_property
 ExactMatch: TypeAlias = Literal["auto", "always", "never"]
 
 
+ROUNDING = 1e-9
+"""What is left of a sum of times without one of them is 0 below this share of the sum."""
+
+
 class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "counts": "samples"}):
     """The distinct parameter sets of one event's samples, each with its usual time."""
 
@@ -222,7 +226,9 @@ def _replicates_of(
     if means is None:
         others_s = times.medians_of_others(index, measured_s)
     else:
-        others_s = (means[index] * counts[index] - measured_s) / others
+        sums_s = means[index] * counts[index]
+        rest_s = sums_s - measured_s
+        others_s = np.where(np.abs(rest_s) > ROUNDING * sums_s, rest_s, 0.0) / others
     return _Replicates(measured_s, predicted_s[are_replicated], others_s, others)
 
 

@@ -113,3 +113,17 @@ def test_on_real_kernels_auto_is_no_worse_than_always_and_never(
             predicted = fitted.predict(samples.event, samples.params[fold == 0])
             errors[mode] += relative_errors(predicted, samples.seconds[fold == 0]).sum()
     assert errors["auto"] <= 1.02 * min(errors["always"], errors["never"])
+
+
+def test_a_call_whose_others_the_clock_makes_zero_is_not_a_billion_times_as_long(
+    event: MakeTimings,
+) -> None:
+    """Rounding left 1e-22 s of the sum of the others, and divided the call by it."""
+    n = np.repeat(np.arange(1.0, 13), 3)
+    seconds = np.tile([0.0, 0.0, 1.0], 12) * np.repeat(np.arange(7, 19), 3) * 1e-6
+    fitted = auto(event(n, seconds=seconds), exact_match="always")
+    matches = fitted.fits["kernel", 1].exact_matches
+    assert matches is not None
+    assert (matches.ratios < 1e3).all()
+    _, high = fitted.interval("kernel", n[:, None])
+    assert not (high > 1.0).any()
