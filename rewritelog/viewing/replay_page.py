@@ -127,7 +127,7 @@ class Curves(Struct, frozen=True):
     settings: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     """The values and run times at each setting of the other axes, in the order of the values."""
     notes: tuple[str, ...]
-    """What is not drawn, in a sentence."""
+    """What is not drawn, in sentences."""
 
     @classmethod
     def of(cls, sweep: Sweep) -> Curves:
@@ -147,12 +147,15 @@ class Curves(Struct, frozen=True):
                 settings.setdefault(label, []).append((at, point.predicted_s))
         shown = list(settings.items())[: len(MARKERS)]
         left_out = len(settings) - len(shown)
-        notes = (f"{len(shown)} of {len(settings):,} settings are drawn.",) if left_out else ()
+        notes = [f"{len(shown)} of {len(settings):,} settings are drawn."] if left_out else []
+        notes += [
+            f"Points with {axis} {text} are not drawn." for text in by_text if text not in values
+        ]
         return cls(
             axis,
             values,
             {label: tuple(zip(*sorted(points), strict=True)) for label, points in shown},  # type: ignore[misc]
-            notes,
+            tuple(notes),
         )
 
     @property

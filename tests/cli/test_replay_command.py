@@ -576,6 +576,8 @@ def test_the_page_of_a_sweep_draws_a_curve_for_each_setting(
     page = (tmp_path / "page.html").read_text()
     assert page.count('"nonselection_glyph":{"type":"object","name":"Scatter"') == curves
     assert ("8 of 9 settings are drawn." in page) == (curves == 8)
+    infinite = axes[0].startswith("bandwidth=inf")  # elsewhere latencies are on the axis
+    assert ("Points with bandwidth inf are not drawn." in page) == infinite
 
 
 def test_options_without_effect_are_warned_of(logs: Path, tmp_path: Path) -> None:
