@@ -82,9 +82,14 @@ class EventView(Struct, frozen=True, dict=True):
 
     @cached_property
     def quality(self) -> Quality:
-        """Return R² and error; those of held-out lines if the fit was made from these lines."""
+        """Return R² and error; those of held-out lines if the fit was made from these lines.
+
+        If it was made from some of them, the error is that of the others.
+        """
         if self.fit is not None and not self.unseen:
-            quality = self.fit.quality
+            quality, others = self.fit.quality, self.fit.left_out
+            if others is not None and others.left_out:
+                return quality.held_out_r2, others.mean_relative_error
             return quality.held_out_r2, quality.held_out_error
         known = np.isfinite(self.predicted_s) & np.isfinite(self.timings.seconds)
         times = self.predicted_s[known], self.timings.seconds[known]

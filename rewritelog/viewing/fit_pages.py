@@ -104,14 +104,15 @@ def _r2_cell(r2: float | None, title: str, parameter: int = 0) -> Cell:
 
 
 OWN_LINES = "The column of the fit shows its R² on held-out lines."
+FITTED_LINES = "The column of the fit shows its R² on the lines that it was fitted to."
 NEW_LINES = "The column of the fit shows the R² of its predictions of these lines."
 
 
 def fit_page(report: FitReport) -> str:
     """Return the HTML page of a fit."""
     quality, sections = shown_events(report.timings, report.fitted)
-    lines = count_text(len(report.timings), "timing line")
-    verdict = [f"Model {report.fitted.name}, fitted to {lines}.", *quality]
+    fitted_to = report.fitted.fitted_to(len(report.timings))
+    verdict = [f"Model {report.fitted.name}, {fitted_to}.", *quality]
     title = f"Fit of {some_text([path.name for path in files_of(report.request.timings)], 3)}"
     return page_text(title, verdict, sections, report.warnings)
 
@@ -145,7 +146,7 @@ def shown_events(
     """
     views = views_of(timings, fitted, unseen=unseen)
     views.sort(key=lambda view: -(view.quality[1] or 0.0))
-    seen = NEW_LINES if unseen else OWN_LINES
+    seen = NEW_LINES if unseen else OWN_LINES if fitted.fits else FITTED_LINES
     return quality_lines(views, timings.timings), events_sections(views, seen)
 
 

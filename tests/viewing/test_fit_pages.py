@@ -156,6 +156,40 @@ def test_verify_and_compare_make_pages(tmp_path: Path) -> None:
     assert "least-squares is best" in (tmp_path / "c.html").read_text()
 
 
+MEAN = """
+class Mean:
+    def fit(self, params, seconds):
+        self.mean_s = seconds.mean()
+        return self
+
+    def predict(self, params):
+        return [self.mean_s] * len(params)
+"""
+
+
+def test_a_page_says_of_which_lines_the_r2_of_a_model_is(page: Path, tmp_path: Path) -> None:
+    """The R² of regressors, which nothing validates, was called that of held-out lines."""
+    (tmp_path / "mean.py").write_text(MEAN)
+    timings, other = write_timings(tmp_path / "t.txt", *LINES), tmp_path / "p.html"
+    done = run("fit", timings, "--model", f"{tmp_path / 'mean.py'}:Mean", "--html", other)
+    assert done.returncode == 0, done.stderr
+    assert "The column of the fit shows its R² on held-out lines." in page.read_text()
+    assert "of the fit shows its R² on the lines that it was fitted to." in other.read_text()
+
+
+def test_the_error_of_a_fit_to_some_lines_is_that_of_the_others(tmp_path: Path) -> None:
+    """The page had that of the few lines drawn, and said that the model was fitted to all."""
+    lines = [("k", 1e-6 * n * (1 + n % 7 / 10), float(n)) for n in range(1, 201)]
+    timings, page = write_timings(tmp_path / "t.txt", *lines), tmp_path / "p.html"
+    done = run("fit", timings, "--model", "sampled", "--html", page)
+    assert done.returncode == 0, done.stderr
+    (error,) = re.findall(r"k +8 of 200 +1 +([\d.]+ %)", done.stdout)
+    text = page.read_text()
+    assert "<p>Model sampled, fitted to 8 of 200 timing lines.</p>" in text
+    (row,) = re.findall(r'<tr data-e="0">.*?</tr>', text, re.DOTALL)
+    assert f">{error}<" in row
+
+
 @pytest.mark.slow
 def test_the_page_of_a_comparison_begins_with_what_is_hard_for_all(tmp_path: Path) -> None:
     """A line fits easy without an error, and hard hardly; the coefficients are 1 µs for all."""
