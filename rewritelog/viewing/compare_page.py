@@ -49,11 +49,12 @@ def compare_page(report: CompareReport) -> str:
         add_marks(plot, new_source(f"model-{number}", "x", "y"), "x", "y", *style, model)
     add_same(plot, "same")
     plot.legend.click_policy = "hide"
+    part = " of the first repeat" if report.request.repeats > 1 else ""
     sections = [
         Section("All lines", [columns_text()], table=report.table),
         Section("Events and models", html=_overview(errors, labels), script="overview.js"),
         swap_section(
-            "One event: measured against predicted time of held-out lines",
+            f"One event: measured against predicted time of held-out lines{part}",
             "event",
             plot,
             [_option(report, *names).drawn(len(events)) for names in labels.items()],

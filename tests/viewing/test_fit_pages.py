@@ -6,6 +6,7 @@ import base64
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -154,6 +155,12 @@ def test_verify_and_compare_make_pages(tmp_path: Path) -> None:
     done = run("compare", timings, "--models=least-squares", "--html", tmp_path / "c.html")
     assert done.returncode == 0, done.stderr
     assert "least-squares is best" in (tmp_path / "c.html").read_text()
+    repeated = rewritelog.compare(timings, models=["least-squares"], fraction=0.5, repeats=2)
+    for report, ending in (
+        (repeated, "of the first repeat"),
+        (replace(repeated, request=replace(repeated.request, repeats=1)), "of held-out lines"),
+    ):
+        assert f"{ending}</h2>" in rewritelog.page(report)
 
 
 MEAN = """
