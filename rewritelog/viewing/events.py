@@ -238,14 +238,14 @@ def _curves(view: EventView, steps: int) -> list[Floats]:
     """Return, for each parameter, a table of its grid and the curves over it.
 
     These are the fit, a corrected fit without its correction, and the functions of one term. The
-    other parameters are at their medians. If a parameter has few values, the grid has them all,
-    since a function may have a term for each.
+    other parameters are at their medians, the lower of two, since a mean of codes is no code. If a
+    parameter has few values, the grid has them all, since a function may have a term for each.
     """
     params = view.timings.params
     finite = params[np.isfinite(params).all(axis=1)]
     if not len(finite):
         return [np.empty((0, 0))] * view.parameters
-    middle = np.median(finite, axis=0)
+    middle = np.quantile(finite, 0.5, axis=0, method="lower")
     whole = None if view.fit is None else view.fit.whole.function
     curves = []
     for number in range(1, view.parameters + 1):

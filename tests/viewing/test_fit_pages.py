@@ -96,6 +96,19 @@ def test_curves_have_the_time_of_each_code() -> None:
     assert [seconds_at.get(float(k)) for k in range(7)] == pytest.approx(seconds, rel=0.05)
 
 
+def test_curves_are_of_a_code_that_the_lines_have(tmp_path: Path) -> None:
+    """With two codes as often as each other, the curve was that of their mean, a third one."""
+    size, code = np.tile(np.arange(1.0, 51.0), 2), np.repeat([3.0, 5.0], 50)
+    formulas = tmp_path / "f.toml"
+    formulas.write_text('[[formula]]\nevent = "k"\nterms = ["p1"]\ncategory = "p2"\n')
+    lines = {"k": (np.column_stack([size, code]), 1e-6 * code * size)}
+    fitted = rewritelog.fit(lines, formulas=formulas)
+    assert fitted.timings is not None
+    (event,) = events_json(views_of(fitted.timings, fitted))
+    over_size, _ = event["curves"]
+    assert over_size[:, 1] == pytest.approx(3e-6 * over_size[:, 0])
+
+
 def test_names_from_files_are_no_html(page: Path) -> None:
     text = page.read_text()
     assert "<b>pair" not in text
