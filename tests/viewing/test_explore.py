@@ -635,8 +635,23 @@ def test_a_formula_that_no_event_has_is_a_warning(tmp_path: Path) -> None:
     assert ["'snyc'" in warning for warning in session.warnings] == [True]
 
 
-def test_parameters_have_their_names(tmp_path: Path) -> None:
+def test_parameters_have_their_names_which_are_saved(tmp_path: Path) -> None:
+    """Saved formulas had none, and reports of fits with them said p1."""
     timings = write_timings(tmp_path / "t.txt", *LINES)
     names = parse_param_names(ModelText("names.toml", '"sync" = ["pes"]\n'))
     session = fitted_first(Session(read_timings([timings]), None, names))
     assert session.view(0).label == "sync(pes)"
+    saved = formulas_text(session, changed_to(session, 0, FORMULA), None)
+    assert 'params = ["pes"]\nterms = [\n    "1",\n    "p1*log(p1)",\n]' in saved
+
+
+def test_a_model_says_that_a_formula_is_not_used_any_more(tmp_path: Path) -> None:
+    """The saved formulas, which keep it, give another fit than the saved model."""
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    text = ModelText("f.toml", '[[formula]]\nevent = "sync"\nterms = ["p1"]\n')
+    session = fitted_first(Session(read_timings([timings]), text))
+    assert session.model().notes == ()
+    changed = changed_to(session, 0, FitChoices())
+    assert text.text in formulas_text(session, changed, text)
+    note = "sync: fitted without its formula, which formulas.toml keeps"
+    assert session.model(changed).notes == (note,)

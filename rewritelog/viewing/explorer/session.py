@@ -169,10 +169,11 @@ class Session:
         ]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """The first choices for each event."""
-        self._names = tuple(
+        self.names = tuple(
             (formula and formula.names) or (names.for_event(*samples.key) if names else ())
             for formula, samples in zip(by_event, self.events, strict=True)
         )
+        """The names of the parameters of each event, none if they are unknown."""
         keys, notes = [samples.key for samples in timings.timings], [*timings.warnings]
         if formulas is not None:
             notes += formulas.unused(keys)
@@ -189,7 +190,7 @@ class Session:
         if not len(samples.usable().seconds):
             raise UsageError("no line with usable numbers is left to fit to: put some back")
         single_terms = single_term_functions(samples, choices.weights, choices.loss)
-        return Result(choices, fit_event(samples, config).named(self._names[event]), single_terms)
+        return Result(choices, fit_event(samples, config).named(self.names[event]), single_terms)
 
     def keep(self, event: int, result: Result) -> None:
         """Keep a fit of an event."""
@@ -228,13 +229,16 @@ class Session:
         """Return the model of the fits made so far; its notes say what the page changed."""
         plain = FitChoices().options
         notes, by_key = list[str](), {}
-        for entry, result in zip(self.entries, self.results(changed), strict=True):
+        of_events = zip(self.entries, self.first_choices, self.results(changed), strict=True)
+        for entry, first, result in of_events:
             if result is None:
                 continue
             choices, fit = result.choices, result.fit
             by_key[fit.event, fit.parameters] = fit
             if left_out := [self.timings.where(entry, row) for row in sorted(choices.left_out)]:
                 notes.append(f"{fit.event}: left out of the fit: {some_text(left_out, 20)}")
+            if first.terms and not choices.terms:
+                notes.append(f"{fit.event}: fitted without its formula, which {FORMULAS} keeps")
             if choices.options != plain:
                 options = ", ".join(f"{name} {value}" for name, value in choices.options.items())
                 notes.append(f"{fit.event}: fitted with {options}")
@@ -375,8 +379,8 @@ def _entry(session: Session, event: int, choices: FitChoices) -> Iterator[str]:
     yield "[[formula]]"
     yield f"event = {_toml_string(timings.event)}"
     if count:
-        unnamed = ", ".join(['"_"'] * count)
-        yield f"params = [{unnamed}]"
+        names = map(_toml_string, session.names[event] or ("_",) * count)
+        yield f"params = [{', '.join(names)}]"
     yield "terms = ["
     yield from (f"    {_toml_string(str(term))}," for term in parsed_terms(choices.terms, count))
     yield "]"
