@@ -109,6 +109,17 @@ def test_curves_are_of_a_code_that_the_lines_have(tmp_path: Path) -> None:
     assert over_size[:, 1] == pytest.approx(3e-6 * over_size[:, 0])
 
 
+def test_a_page_says_of_which_class_the_r2_is(page: Path, tmp_path: Path) -> None:
+    """Report and page have one class in their table, and only the report said so."""
+    lines = [("k", 1e-6 * code * n, float(n), code) for n in range(1, 21) for code in (3.0, 5.0)]
+    timings, formulas, own = (tmp_path / name for name in ("t.txt", "f.toml", "p.html"))
+    formulas.write_text('[[formula]]\nevent = "k"\nterms = ["p1"]\ncategory = "p2"\n')
+    done = run("fit", write_timings(timings, *lines), "--formulas", formulas, "--html", own)
+    assert done.returncode == 0, done.stderr
+    note = "of an event with classes it is that of the class from which most errors come"
+    assert [note in text.lower() for text in (own.read_text(), page.read_text())] == [True, False]
+
+
 def test_names_from_files_are_no_html(page: Path) -> None:
     text = page.read_text()
     assert "<b>pair" not in text
