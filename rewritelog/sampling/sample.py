@@ -162,7 +162,7 @@ class SampleReport(Readable):
             chosen,
             *self.table.lines(),
             f"  would be extrapolated, outside or beyond: {extrapolated} ({percent_text(share)})",
-            *map(_spread_text, self.spreads),
+            *(_spread_text(spread, self._label_of(spread)) for spread in self.spreads),
         ]
         return "\n".join(lines)
 
@@ -226,27 +226,30 @@ class SampleReport(Readable):
         for spread in self.spreads:
             if not spread.is_large:
                 continue
-            choices = [
-                choice
-                for choice in self.strata
-                if (choice.stratum.event, choice.stratum.parameters)
-                == (spread.event, spread.parameters)
-            ]
+            choices = self._choices_of(spread)
             points = sum(choice.replicated_points for choice in choices)
             times = max(choice.most_times for choice in choices)
             again = f"the list repeats {count_text(points, 'point')} of it up to {times} times"
             if points == 0:
                 again = "no parameters recur in the run, so replicates are not possible"
             yield (
-                f"{event_label(spread.event, spread.parameters)}: times of identical parameters "
-                f"vary by {percent_text(spread.relative, 1)}, more than "
+                f"{self._label_of(spread)}: times of identical parameters vary by "
+                f"{percent_text(spread.relative, 1)}, more than "
                 f"{percent_text(LARGE_SPREAD, 0)}: find out why before relying on them; {again}"
             )
 
+    def _choices_of(self, spread: ReplicateSpread) -> list[Choice]:
+        key = spread.event, spread.parameters
+        of_strata = ((choice.stratum.event, choice.stratum.parameters) for choice in self.strata)
+        return [choice for choice, of in zip(self.strata, of_strata, strict=True) if of == key]
 
-def _spread_text(spread: ReplicateSpread) -> str:
-    """Return the spread of an event's times as a line of text."""
-    name = event_label(spread.event, spread.parameters)
+    def _label_of(self, spread: ReplicateSpread) -> str:
+        names = self._choices_of(spread)[0].stratum.names
+        return event_label(spread.event, spread.parameters, names=names)
+
+
+def _spread_text(spread: ReplicateSpread, name: str) -> str:
+    """Return the spread of the times of an event of this name as a line of text."""
     if spread.relative is None:
         why = "no parameters were timed twice"
         if spread.left_out:

@@ -201,6 +201,10 @@ def test_noise_asks_for_replicates(logs: Path, tmp_path: Path) -> None:
     assert report.chosen == 12 + report.replicates
     assert not warned(report, "of fraction"), "replicates come on top of it"
     assert "variation of pair(p1, p2): 0.7 %" in report.text()
+    (tmp_path / "n.toml").write_text('self = ["size"]\npair = ["size", "near"]\n')
+    named = run(logs, fraction=0.1, timings=(timings,), param_names=tmp_path / "n.toml")
+    assert "variation of pair(size, near): 0.7 %" in named.text()
+    assert warned(named, "self(size): times of identical parameters vary by 5.8 %")
 
 
 def test_replicates_of_categories_are_told_by_the_most(tmp_path: Path) -> None:
