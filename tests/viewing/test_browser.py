@@ -168,7 +168,7 @@ def scales(opened: Opened, plot: str) -> list[str]:
 @pytest.mark.long
 def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> None:
     wide = [("wide", 1e-6 * n, n) for n in np.geomspace(1, 1e5, 30).round().tolist()]
-    others = (("none", 1e-6), ("none", 2e-6), ("once", 3e-5, 7.0))
+    others = (*[("none", 1e-6), ("none", 1.5e-6)] * 100, ("once", 3e-5, 7.0))
     timings = write_timings(tmp_path / "t.txt", *wide, *FLAT, *others)
     assert run("fit", timings, "--html", tmp_path / "p.html", "-q").returncode == 0
     with browser() as opened:
@@ -181,6 +181,9 @@ def test_axes_are_logarithmic_where_the_range_asks_for_them(tmp_path: Path) -> N
         opened.page.wait_for_function("() => Pages.model('fit').x_scale.type === 'LinearScale'")
         choose(opened, "none")
         assert opened.page.inner_text("#single-terms") == ""
+        lines = opened.column("points-data", "x")
+        assert lines == opened.column("points-data", "order") == [*range(1, 201)], "not from 0 on"
+        assert scales(opened, "fit")[0] == "LinearScale"
         choose(opened, "once")  # an axis from -1 s to 1 s had it at 0
         opened.page.wait_for_function("() => Pages.model('fit').y_range.end < 1e-4")
         assert opened.errors == []

@@ -44,11 +44,11 @@ const Events = (() => {
 
   // Only live pages have lines that are left out, and a previous fit.
   function drawPoints(event, columns, residuals) {
+    const order = columns.row.map((row) => row + 1);
     const all = {
       measured: columns.measured, predicted: columns.predicted, low: columns.low,
       high: columns.high, residual: residuals.shown,
-      x: event.parameters ? columns[`p${state.parameter}`] : columns.row,
-      order: columns.row.map((row) => row + 1), number: columns.row,
+      x: event.parameters ? columns[`p${state.parameter}`] : order, order, number: columns.row,
     };
     const marked = (mark) => Pages.mapped(all, (values) => values.filter((_, k) => columns.mark[k] === mark));
     const before = { predicted: [], measured: [] };
@@ -92,7 +92,7 @@ const Events = (() => {
   }
 
   function adjust(event, all) {
-    const x = logarithmic(all.x) ? "x" : "", y = logarithmic(all.measured) ? "y" : "";
+    const x = event.parameters && logarithmic(all.x) ? "x" : "", y = logarithmic(all.measured) ? "y" : "";
     const below = event.parameters ? called(event, state.parameter) : "number of the line";
     Pages.adjust("predicted", logarithmic([...all.measured, ...all.predicted]) ? "xy" : "");
     Pages.adjust("fit", x + y, { below });
