@@ -43,7 +43,7 @@ MOST_LABELS = 32
 """At most this many rows of a figure are labelled."""
 
 TOP, BOTTOM, BRACKET_TOP = 0.06, 0.94, 0.78
-"""Edges of a bar in its row of height 1, and where the strip of brackets begins."""
+"""Edges of a bar in its PE's part of a row, of height 1, and where the strip of brackets begins."""
 
 _SUBROWS = 8
 """How many lines of pixels a row of cells has."""
@@ -164,13 +164,13 @@ def cell_colours(cells: Floats, view: TimelineView) -> Floats:
 def layer_bars(view: TimelineView, bars: Bars, layer: int) -> tuple[Bars, Any]:
     """Return the bars of a layer, and their left, right, top and bottom, in seconds and rows.
 
-    Rows are on an axis that points down.
+    Rows are on an axis that points down. The PEs of a group divide its row between them.
     """
     of_layer = bars.take(np.flatnonzero(bars.layer == layer))
-    top = BRACKET_TOP if view.over_names(layer) else TOP
-    return of_layer, np.stack(
-        [of_layer.start_s, of_layer.end_s, of_layer.row + top, of_layer.row + BOTTOM]
-    )
+    place = np.searchsorted(view.pes, of_layer.pe)
+    edges = (BRACKET_TOP if view.over_names(layer) else TOP), BOTTOM
+    sides = ((place + edge) / view.group for edge in edges)
+    return of_layer, np.stack([of_layer.start_s, of_layer.end_s, *sides])
 
 
 def _over_time(view: TimelineView) -> dict[str, Any]:

@@ -234,7 +234,7 @@ def _path_steps(replayed: Replayed, view: TimelineView) -> dict[str, list[Any]]:
     return {
         "step": (path.length - chosen).tolist(),
         "pe": [names[row] for row in pe.tolist()] if names else pe.tolist(),
-        "y": (pe // view.group + 0.5).tolist(),
+        "y": ((pe + 0.5) / view.group).tolist(),
         "seb": workload.places_of(seb)[1].tolist(),
         "name": shorten_all(
             [workload.name_of(row) or NO_NAME for row in seb.tolist()], LABEL_WIDTH
@@ -253,7 +253,7 @@ def _draw_path(plot: Any, replayed: Replayed, view: TimelineView) -> None:
     path, outcome = replayed.report.path, replayed.outcome
     start = outcome.times.start_s[path.seb]
     x = np.column_stack([start + path.ran_s, start]).ravel()[::-1]
-    y = np.repeat(outcome.workload.sebs.pe[path.seb] // view.group, 2)[::-1] + 0.5
+    y = (np.repeat(outcome.workload.sebs.pe[path.seb], 2)[::-1] + 0.5) / view.group
     stride = -(-len(x) // (2 * _MOST_DRAWN)) or 1
     label = "critical path" if stride == 1 else f"critical path, every {stride:,}th step"
     plot.line(x[::stride], y[::stride], color=_PATH_COLOUR, line_width=2, legend_label=label)
@@ -263,7 +263,7 @@ def _draw_path(plot: Any, replayed: Replayed, view: TimelineView) -> None:
         "start", "y", source=steps, size=7, color=_PATH_COLOUR, fill_alpha=0.3, nonselection_alpha=1
     )
     plot.hbar(
-        "y", left="left", right="right", height=0.94, source=chosen, fill_alpha=0,
+        "y", left="left", right="right", height=0.94 / view.group, source=chosen, fill_alpha=0,
         line_color=_PATH_COLOUR, line_width=3,
     )  # fmt: skip
     plot.add_tools(TapTool(renderers=[marks]))

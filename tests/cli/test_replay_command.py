@@ -23,7 +23,7 @@ from rewritelog.commands.runs import ReplayOptions
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.run import replay_whole
 from rewritelog.replaying.sweep import axes_of
-from rewritelog.viewing import replay_page
+from rewritelog.viewing import replay_page, timeline
 from rewritelog.viewing.replay_page import Curves, _path_steps, _sweep_plot
 from rewritelog.viewing.timeline import Run, timeline_view
 from tracebigsim.files import scan_file
@@ -521,6 +521,8 @@ def test_the_steps_of_a_page_are_those_of_the_critical_path(
     assert _path_steps(replayed, view) == steps
     monkeypatch.setattr(replay_page, "MOST_STEPS", 1)  # the second took 1.5 s with its message
     assert _path_steps(replayed, view) == {name: column[1:] for name, column in steps.items()}
+    monkeypatch.setattr(timeline, "MOST_ROWS", 1)
+    assert _path_steps(replayed, view)["y"] == [0.75], "in the lower half of the one row"
 
 
 def test_curves_of_a_sweep_are_over_the_axis_with_the_most_numbers(logs: Path) -> None:

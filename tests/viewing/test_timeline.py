@@ -27,7 +27,13 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.replay import prepare, replay_workload
 from rewritelog.units import parse_pes
 from rewritelog.viewing import timeline
-from rewritelog.viewing.draw import _summary, cell_colours, panel_title, timeline_sections
+from rewritelog.viewing.draw import (
+    _summary,
+    cell_colours,
+    layer_bars,
+    panel_title,
+    timeline_sections,
+)
 from rewritelog.viewing.plots import BRACKET, COLOURS, IDLE
 from rewritelog.viewing.timeline import Run, timeline_view
 
@@ -205,6 +211,25 @@ def test_no_time_is_lost_where_sebs_are_smaller_than_a_pixel(tmp_path: Path) -> 
     assert (view.rows, view.group) == (100, 2)
     busy_s = 200 * 120 * 0.25e-6
     assert view.shares(panel)[0] == pytest.approx(busy_s / (200 * (view.to_s - view.from_s)))
+
+
+def test_pes_that_share_a_row_are_not_drawn_over_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of three PEs, of which one was always busy, had no gap."""
+    monkeypatch.setattr(timeline, "MOST_ROWS", 2)
+    lines = [[seb(0, pe + 1, name=b"work", events=bracket(0, 0.5))] for pe in range(8)]
+    view = timeline_view([Run(open_logs(write_logs(tmp_path / "logs", lines)))], [1, 3, 4, 7])
+    (bars,) = (panel.bars for panel in view.panels)
+    assert bars is not None
+    assert (bars.row.tolist()[::2], view.layers[2][0]) == ([0, 0, 1, 1], "inside brackets")
+    of_sebs, (_, end_s, top, bottom) = layer_bars(view, bars, 0)
+    assert (of_sebs.pe.tolist(), end_s.tolist()) == ([1, 3, 4, 7], [2, 4, 5, 8])
+    assert top == pytest.approx(np.array([0.03, 0.53, 1.03, 1.53]))
+    assert bottom == pytest.approx(np.array([0.47, 0.97, 1.47, 1.97]))
+    _, (_, _, strip_top, strip_bottom) = layer_bars(view, bars, 2)
+    assert strip_top == pytest.approx(top + 0.36)
+    assert strip_bottom == pytest.approx(bottom)
 
 
 def test_real_logs_keep_all_their_time(log_set: Path) -> None:
