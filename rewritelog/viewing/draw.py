@@ -192,7 +192,7 @@ def timeline_sections(view: TimelineView) -> list[Section]:
         x_range = sections[0].plot.x_range if sections else None
         plot = _timelines(view, panel, x_range, f"timeline-{number}")
         if (lines := panel.messages) is not None:
-            ends = lines.sent_s, lines.from_row + 0.5, lines.arrived_s, lines.to_row + 0.5
+            ends = lines.sent_s, lines.from_row, lines.arrived_s, lines.to_row
             style = {"line_color": MESSAGE, "line_alpha": 0.5, "line_width": 0.7}
             plot.segment(*ends, legend_label="messages", **style)
         plot.legend.click_policy = "hide"
@@ -347,7 +347,7 @@ def _draw_panel(ax: Any, view: TimelineView, panel: Panel) -> None:
             # A thin edge of the same colour keeps the shortest bars visible.
             ax.add_collection(PolyCollection(bars, facecolor=colour, edgecolor=colour, lw=0.25))
     if (lines := panel.messages) is not None:
-        ends = [[lines.sent_s, lines.from_row + 0.5], [lines.arrived_s, lines.to_row + 0.5]]
+        ends = [[lines.sent_s, lines.from_row], [lines.arrived_s, lines.to_row]]
         segments = list(np.transpose(ends, (2, 0, 1)))
         ax.add_collection(LineCollection(segments, colors=MESSAGE, linewidths=0.35, alpha=0.6))
     ax.set_title(panel_title(view, panel), loc="left", fontsize=9)

@@ -156,10 +156,13 @@ MOST_MESSAGES = 2_000
 
 
 class MessageLines(Struct, frozen=True):
-    """Lines between rows of a figure, one for each PE on which a drawn message starts a SEB."""
+    """Lines between PEs of a figure, one for each PE on which a drawn message starts a SEB.
 
-    from_row: Ints
-    to_row: Ints
+    Where they begin and end is in rows, from the top.
+    """
+
+    from_row: Floats
+    to_row: Floats
     sent_s: Floats
     arrived_s: Floats
     in_window: int
@@ -169,11 +172,11 @@ class MessageLines(Struct, frozen=True):
 
 
 def message_lines(
-    logs: LogSet, outcome: ReplayedRun | None, rows: Ints, window: tuple[float, float], seed: int
+    logs: LogSet, outcome: ReplayedRun | None, rows: Floats, window: tuple[float, float], seed: int
 ) -> MessageLines:
     """Return the lines of the messages sent in a time window, of the log or as in a replay.
 
-    `rows` are the rows of the PEs, −1 for those that are not drawn. Reads the log twice: for the
+    `rows` are the places of the PEs, −1 for those that are not drawn. Reads the log twice: for the
     messages, and for the SEBs that the chosen messages start.
     """
     if outcome is not None:
@@ -195,7 +198,7 @@ def message_lines(
 
 
 def _sent(
-    rows: Ints, workers: int, window: tuple[float, float], parts: Iterator[LoadedBlock], /
+    rows: Floats, workers: int, window: tuple[float, float], parts: Iterator[LoadedBlock], /
 ) -> Table:
     """Return the messages of a block sent in the time window between PEs that are drawn.
 
@@ -214,7 +217,7 @@ def _sent(
     return np.concatenate(messages)[first[np.concatenate(shown)]]
 
 
-def _goes_to(rows: Ints, workers: int, messages: Records) -> Flags:
+def _goes_to(rows: Floats, workers: int, messages: Records) -> Flags:
     """Return which messages go to a PE that is drawn, as any to several nodes may (FORMAT 4)."""
     node, worker = messages["dst_node"].astype(np.int64), messages["tid"]
     begin = node * workers + np.maximum(worker, 0)
@@ -224,7 +227,7 @@ def _goes_to(rows: Ints, workers: int, messages: Records) -> Flags:
     return np.asarray((node < 0) | np.not_equal(*before))
 
 
-def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Ints]:
+def _started(keys: Ints, rows: Floats, parts: Iterator[LoadedBlock], /) -> tuple[Ints, Floats]:
     """Return, for SEBs that messages start, the message's place in `keys` and the SEB's row."""
     places, to_rows = [], []
     for part in parts:
@@ -239,7 +242,7 @@ def _started(keys: Ints, rows: Ints, parts: Iterator[LoadedBlock], /) -> tuple[I
 
 
 def _replayed_lines(
-    outcome: ReplayedRun, rows: Ints, window: tuple[float, float], seed: int
+    outcome: ReplayedRun, rows: Floats, window: tuple[float, float], seed: int
 ) -> MessageLines:
     sebs, times = outcome.workload.sebs, outcome.times
     message = sebs.starter

@@ -381,7 +381,9 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
     if seed is not None and isinstance(run.logs, LogSet):
-        lines = message_lines(run.logs, run.outcome, rows, (view.from_s, view.to_s), seed)
+        places = np.full(len(run.pes), -1.0)
+        places[list(view.pes)] = (np.arange(len(view.pes)) + 0.5) / view.group
+        lines = message_lines(run.logs, run.outcome, places, (view.from_s, view.to_s), seed)
     return Panel(run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines)
 
 

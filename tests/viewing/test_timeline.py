@@ -242,13 +242,20 @@ def test_real_logs_keep_all_their_time(log_set: Path) -> None:
     assert view.busy_share(view.panels[0]) == pytest.approx(busy_s / total_s, rel=1e-9)
 
 
-def test_messages_go_from_sender_to_the_sebs_that_they_start(two_pes: Path) -> None:
+def test_messages_go_from_sender_to_the_sebs_that_they_start(
+    two_pes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logs = open_logs(two_pes)
     lines = timeline_view([Run(logs)], seed=1).panels[0].messages
     assert lines is not None
-    assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0], [1])
+    assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0.5], [1.5])
     assert (lines.sent_s.tolist(), lines.arrived_s.tolist()) == ([1.0], [1.5])
     assert (lines.in_window, lines.drawn) == (1, 1)
+    monkeypatch.setattr(timeline, "MOST_ROWS", 1)
+    for drawn in (Run(logs), replayed(logs)):
+        lines = timeline_view([drawn], seed=1).panels[0].messages
+        assert lines is not None
+        assert (lines.from_row.tolist(), lines.to_row.tolist()) == ([0.25], [0.75])
 
 
 def test_colours_are_of_what_takes_time_in_the_picture(tmp_path: Path) -> None:
