@@ -171,6 +171,8 @@ class Nodes(Struct, frozen=True):
     """The number of messages received that no rank sends."""
     mismatched: int
     """The number of collectives that are not of one type and size on all ranks."""
+    overridden: int
+    """The number of nodes with new durations that take the time of the network instead."""
 
     def durations_s(self, of_nodes: Floats) -> Floats:
         """Return the duration of each SEB: of the longest part, or 0 if it receives a message."""
@@ -224,6 +226,10 @@ class Nodes(Struct, frozen=True):
             used = "the type of the lowest rank and the largest size are used"
             why = "a simulator may never end (`rewritelog check` says where)"
             yield f"{collectives} whose type or size differs between ranks: {used}; {why}"
+        if self.overridden:
+            nodes = count_text(self.overridden, "node communicates", "nodes communicate")
+            instead = "the network's time for them, not their new durations"
+            yield f"{nodes}: the run time has {instead}"
         alone = int(np.count_nonzero(self.ranks == 1))
         if alone and not self.recorded:
             collectives = count_text(alone, "collective")

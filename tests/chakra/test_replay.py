@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -579,6 +580,28 @@ def test_rewrite_warns_of_what_its_replay_lacks_as_replay_does(tmp_path: Path) -
     warnings = rewritelog.rewrite(path, dilation=2, latency="1us", bandwidth="1GB/s").warnings
     assert "1 dependency on nodes that are not there: ignored" in warnings
     assert warnings[-2:] == rewritelog.replay(path, latency="1us", bandwidth="1GB/s").warnings
+
+
+def test_new_durations_of_communication_that_a_network_replaces_are_warned_of(
+    tmp_path: Path,
+) -> None:
+    """The run time was as before, and nothing said why."""
+    collective = gpu(comm_type=0, comm_size=4000)
+    nodes = [node(1, attributes=gpu()), node(2, kind=COLL, deps=[1], attributes=collective)]
+    path = write_traces(tmp_path / "t", [nodes] * 2)
+    network: dict[str, Any] = {"latency": "1us", "bandwidth": "1GB/s"}
+    dilated: dict[str, Any] = {"types": "COLL", "dilation": 2}
+    said = (
+        "2 nodes communicate: the run time has the network's time for them, not their new durations"
+    )
+    for report in (
+        rewritelog.replay(path, **network, **dilated),
+        rewritelog.rewrite(path, **network, **dilated),
+        rewritelog.sweep(path, {"dilation": [1, 2]}, **network, types="COLL"),
+    ):
+        assert report.warnings == (said,)
+    assert not rewritelog.replay(path, **dilated).warnings
+    assert not rewritelog.replay(path, **network, dilation=2).warnings
 
 
 def test_chrome_gets_the_starts_of_a_replay(tmp_path: Path) -> None:
