@@ -241,6 +241,8 @@ def test_a_step_of_the_critical_path_is_shown_and_tables_follow_the_zoom(tmp_pat
         assert share(opened, "force") == "20.0 %"
         opened.page.evaluate("Pages.model('timeline-0').x_range.setv({ start: 1, end: 3 })")
         opened.page.wait_for_selector("#shares-0 td:text-is('50.0 %')")
+        opened.page.evaluate("Pages.model('timeline-0').x_range.setv({ start: 6, end: 8 })")
+        opened.page.wait_for_selector("#shares-0 caption:has-text('From 5 s to 5 s, 2 PEs')")
         opened.page.click("#path tbody tr:nth-child(2) button")
         assert opened.column("path-chosen", "left") == [4]
         begin, end = opened.page.evaluate(

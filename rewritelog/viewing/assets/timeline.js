@@ -10,7 +10,8 @@
   // Shows the PE time of each layer in view, as far as this run lasts.
   function fillShares(given, shares) {
     const range = model(given.plot).x_range, width = (given.to - given.from) / given.columns;
-    const from = Math.max(range.start, given.run[0]), to = Math.min(range.end, given.run[1]);
+    const [from, to] = [range.start, range.end].map(
+      (end) => Math.min(Math.max(end, given.run[0]), given.run[1]));
     const seconds = given.layers.map((_, layer) => {
       let sum = 0;
       for (let k = 0; k < given.columns; k++) {
