@@ -270,8 +270,8 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         default="measured", rare=True, decides=True,
     )  # fmt: skip
     spread: SpreadName = option(
-        "none: each predicted duration is the fit's mean; residual: it varies around the mean as "
-        "held-out timing lines do.",
+        "none: equal calls have the same predicted duration; residual: durations vary as held-out "
+        "timing lines do.",
         default="none", rare=True, decides=True, for_traces=False,
     )  # fmt: skip
     seed: int | None = option(

@@ -19,7 +19,7 @@ class CountersOptions(FitOptions):
     """Options of the model `counters`."""
 
     exact_match: ExactMatch = option(
-        "never", "Whether the mean of samples with identical counters replaces the fit."
+        "never", "Whether times measured with the same counters replace the fit."
     )
 
 

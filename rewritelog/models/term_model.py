@@ -33,8 +33,8 @@ class FitOptions:
     )
     exact_match: ExactMatch = option(
         "auto",
-        "Whether the mean of samples with identical parameters replaces the fit: weighted by their "
-        "number and variation, always, or never.",
+        "Whether times measured with the same parameters replace the fit: their median, as far as "
+        "it predicts better; their mean, always; or never.",
     )
 
 

@@ -580,7 +580,8 @@ def _about_total(report: RewriteReport) -> Iterator[str]:
         return
     unused = f"{spelled('total', 'typical')} changes nothing"
     if report.options.spread != "none":
-        yield f"{unused}: with {spelled('spread', 'residual')}, durations vary around both"
+        spread = spelled("spread", "residual")
+        yield f"{unused}: with {spread}, durations add up to the measured machine's sum"
     elif not report.fitted.implements("retransformation"):
         name = report.fitted.name
         yield f"{unused}: the model {name!r} predicts no sums of its own"

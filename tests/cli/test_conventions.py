@@ -400,7 +400,7 @@ def test_what_the_model_has_no_use_for_is_said(logs: Path, timings: Path) -> Non
     fit = ("rewrite", logs, "--dry-run", "--timings", timings, "--dilation", "1")
     assert not warned(rewritelog(*fit, "--total", "typical"), "changes nothing")
     spread = rewritelog(*fit, "--total", "typical", "--spread", "residual")
-    assert warned(spread, "--total typical", "changes nothing", "spread")
+    assert warned(spread, "--total typical", "changes nothing", "spread", "measured machine's sum")
     done = rewritelog(*fit, "--seed", "7")
     assert (done.returncode, done.stdout) == (2, "")
     assert "--seed is for --spread residual and --model sampled" in done.stderr
