@@ -252,17 +252,18 @@ class FittedModel(Fitted):
             counts = [samples.parameters for samples in self.timings if samples.event == event]
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
-            for names in (parameter_names(count), parameter_names(count, own)):
-                if names and labels.issuperset(names):
-                    return _columns(X, names)
+            names = parameter_names(count, own)  # first: p1 may be that of another event
+            for columns in (names, parameter_names(count)):
+                if columns and labels.issuperset(columns):
+                    return _columns(X, columns)
             named = named or (bool(own) and any(isinstance(name, str) for name in labels))
         if named and not counts:
             raise UsageError(f"X must be a table: {self.name} does not say what {event!r} takes")
         if named:
             if not names:
                 raise UsageError(f"X must be a table, as [[]]: {event!r} has no parameters")
-            columns = ", ".join(names)
-            raise UsageError(f"X must have the columns {columns}, the parameters of {event!r}")
+            listed = ", ".join(names)
+            raise UsageError(f"X must have the columns {listed}, the parameters of {event!r}")
         return X
 
     def __repr__(self) -> str:

@@ -145,6 +145,19 @@ def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
             fitted.predict("k", wrong)
 
 
+def test_an_events_own_names_go_before_the_p1_of_another_event() -> None:
+    """Predictions of the rows of `to_frame` were NaN, since its column p1 was taken for n."""
+    pd = pytest.importorskip("pandas")
+    n = np.array([1.0, 2, 4, 8])
+    named = {"k": (pd.DataFrame({"n": n}), 2e-6 * n), "other": (n[:, None], 1e-6 * n)}
+    timings = Timings.from_arrays(named)
+    fitted, frame = rewritelog.fit(timings), timings.to_frame()
+    assert list(frame.columns) == ["event", "n", "p1", "seconds"]
+    for event in fitted.events:
+        rows = frame[frame["event"] == event]
+        assert fitted.predict(event, rows) == pytest.approx(rows["seconds"])
+
+
 def test_columns_of_one_events_frame_keep_their_names() -> None:
     """They were taken as they came later on, n for m, and P for D of a study."""
     pd = pytest.importorskip("pandas")
