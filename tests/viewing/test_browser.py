@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -277,6 +278,45 @@ def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
     fits = json.loads((tmp_path / "model.json").read_text())["events"]
     assert fits[0]["event"] == "flat"
     assert len(fits) < 6
+
+
+@pytest.mark.slow
+def test_what_is_chosen_during_a_fit_is_fitted_next(tmp_path: Path) -> None:
+    """The fit in progress took its place: a second tick was lost, or the other event's choices."""
+    timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
+    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
+        opened.go(address)
+        wait_for_status(opened, "all events are fitted")
+        choose(opened, "flat")
+        choose(opened, "sync")
+        opened.page.wait_for_selector("#candidates input[value='p1']")
+        opened.page.evaluate("""() => {
+            for (const term of ["1", "p1", "p1^2"]) {
+                const ticks = [...document.querySelectorAll("#candidates input")];
+                ticks.find((tick) => tick.value === term).click();
+            }
+        }""")
+        wait_for_status(opened, "sync(p1, p2): R²")
+        assert opened.page.input_value("#terms") == "1\np1\np1^2"
+        opened.page.evaluate("""() => {
+            const fit = (terms) => {
+                document.getElementById("terms").value = terms;
+                document.getElementById("refit").click();
+            };
+            fit("p1\\n1");
+            Events.show(1 - Events.state.event, 1);
+            fit("1");
+        }""")
+        wait_for_status(opened, "flat(p1): R²")
+        assert opened.page.input_value("#terms") == "1"
+        opened.page.click("#save")
+        wait_for_status(opened, "saved: ")
+        assert opened.errors == []
+    saved = tomllib.loads((tmp_path / "formulas.toml").read_text())["formula"]
+    assert {entry["event"]: entry["terms"] for entry in saved} == {
+        "sync": ["p1", "1"],
+        "flat": ["1"],
+    }
 
 
 @pytest.mark.long

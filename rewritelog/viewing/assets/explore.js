@@ -9,7 +9,7 @@
   const states = [];
   let left = new Set();
   let busy = false;
-  let again = false; // whether to fit once more when the fit in progress has ended
+  let next = null; // the event and its choices to fit once the work in progress has ended
   let fitting = true; // whether first fits are in progress
   const known = new Set(given.fitted); // the events with a first fit
 
@@ -79,22 +79,24 @@
     ...Object.fromEntries(OPTIONS.map((name) => [name, byId(name).value])),
   });
 
-  const withChoices = () => ({ ...changed, [Events.state.event]: choices() });
-
-  async function refit() {
+  function refit() {
     byId("terms-error").textContent = "";
-    again = busy;
-    if (again) return;
-    const event = Events.state.event, chosen = withChoices();
-    const answer = await work("fitting", { do: "fit", event }, chosen);
+    next = { event: Events.state.event, chosen: choices() };
+    if (!busy) fitNext();
+  }
+
+  async function fitNext() {
+    const { event, chosen } = next;
+    next = null;
+    const answer = await work("fitting", { do: "fit", event }, { ...changed, [event]: chosen });
     if (answer) {
       done.push(stepBack(event));
       undone.length = 0;
-      changed[event] = chosen[event];
+      changed[event] = chosen;
       keep();
-      refitted(answer);
+      refitted(answer, !next && event === Events.state.event); // else what was chosen meanwhile
     }
-    if (again) refit();
+    if (next) fitNext();
   }
 
   // ---- steps
@@ -247,9 +249,9 @@
     if (event === Events.state.event) Events.show(event, Events.state.parameter);
   }
 
-  function refitted(answer) {
+  function refitted(answer, shows = true) {
     taken(answer);
-    Events.show(answer.event, answer.event === Events.state.event ? Events.state.parameter : 0);
+    if (shows) Events.show(answer.event, answer.event === Events.state.event ? Events.state.parameter : 0);
     say(`${answer.data.label}: R² ${text(answer.state.numbers["R² on held-out lines"], 4)} on held-out lines`);
   }
 
@@ -330,6 +332,7 @@
     }
     const answer = await work("rewriting", { do: "rewrite", dilation, partial: !fitting });
     if (answer) effect(answer);
+    if (next) fitNext();
   }
 
   async function save() {
@@ -339,7 +342,8 @@
 
   const check = Pages.delayed(250, async () => {
     fillTicks();
-    const answer = await ask({ do: "check", event: Events.state.event }, withChoices());
+    const event = Events.state.event;
+    const answer = await ask({ do: "check", event }, { ...changed, [event]: choices() });
     if (answer) byId("terms-error").textContent = "";
   });
 
@@ -368,6 +372,7 @@
     byId("redo").addEventListener("click", () => takeBack(undone, done));
     byId("stop").addEventListener("click", () => {
       fitting &&= busy;
+      next = null;
       ask({ do: "stop" });
     });
     byId("save").addEventListener("click", save);
