@@ -281,6 +281,20 @@ def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_formula_that_is_mended_is_no_longer_called_invalid(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *FLAT)
+    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
+        opened.go(address)
+        wait_for_status(opened, "all events are fitted")
+        opened.page.wait_for_selector("#candidates input")
+        opened.page.fill("#terms", "lg(p1)")
+        wait_for_status(opened, "the formula is invalid")
+        opened.page.fill("#terms", "log(p1)")
+        opened.page.wait_for_selector("#terms-error:empty", state="attached")
+        assert opened.page.inner_text("#status") == ""
+
+
+@pytest.mark.slow
 def test_what_is_chosen_during_a_fit_is_fitted_next(tmp_path: Path) -> None:
     """The fit in progress took its place: a second tick was lost, or the other event's choices."""
     timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)

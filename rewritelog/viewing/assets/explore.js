@@ -80,7 +80,7 @@
   });
 
   function refit() {
-    byId("terms-error").textContent = "";
+    allowed();
     next = { event: Events.state.event, chosen: choices() };
     if (!busy) fitNext();
   }
@@ -197,7 +197,7 @@
     byId("category").value = state.choices.category;
     for (const name of OPTIONS) byId(name).value = state.choices[name];
     left = new Set(state.choices.left_out);
-    byId("terms-error").textContent = "";
+    allowed();
     fillCandidates(event);
     fillPredict(event);
     fillComparison(event, state);
@@ -307,6 +307,12 @@
     say(message.line ? "the formula is invalid" : message.error);
   }
 
+  // Takes back what `failed` said.
+  function allowed() {
+    if (byId("terms-error").textContent) say("");
+    byId("terms-error").textContent = "";
+  }
+
   function predicted(found) {
     const band = found.low === null ? "" : `, 90 % from ${time(found.low)} to ${time(found.high)}`;
     byId("time-at").textContent = `${time(found.seconds, 6)} by ${found.by}${band}`;
@@ -344,7 +350,7 @@
     fillTicks();
     const event = Events.state.event;
     const answer = await ask({ do: "check", event }, { ...changed, [event]: choices() });
-    if (answer) byId("terms-error").textContent = "";
+    if (answer) allowed();
   });
 
   function fillTicks() {
