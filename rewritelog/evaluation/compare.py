@@ -23,7 +23,7 @@ from rewritelog.models.registry import describe_options, load_model, model_class
 from rewritelog.progress import part_of
 from rewritelog.text import Readable, TextTable, count_text, percent_text, wrapped
 from rewritelog.timings.read import read_model_text, read_texts, read_timings_as, samples_of
-from rewritelog.timings.samples import Timings, files_of
+from rewritelog.timings.samples import Timings, files_of, require_order
 
 
 def columns_text() -> str:
@@ -274,6 +274,7 @@ def _cross_validate_model(
                 with part_of(name, number, len(splits), "part"):
                     training = split.fitted_to(event_timings) if model.needs_timings else ()
                     fitted = Fitted.of(model, name, training)
+                    require_order(timings, fitted)
                 predicted = list(_predicted(fitted, event_timings, split))
             except ModelError as error:
                 failures.append(str(error))

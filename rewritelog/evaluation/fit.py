@@ -26,7 +26,7 @@ from rewritelog.text import (
     wrapped,
 )
 from rewritelog.timings.read import MAX_MODEL_BYTES, read_param_names, read_texts, samples_of
-from rewritelog.timings.samples import Timings, files_of
+from rewritelog.timings.samples import Timings, files_of, require_order
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,6 +126,7 @@ def fit(request: FitCommand) -> FitReport:
         Fitted.of(model, name, timings.timings).named(names or ParamNames(timings.names)),
         source=Source.of(files_of(request.timings), timings.timings, request.clock_hz),
     )
+    require_order(timings, fitted)
     if request.output is not None:
         write_model(request.output, fitted)
     return FitReport(request, timings, fitted)

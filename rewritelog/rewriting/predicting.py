@@ -45,7 +45,7 @@ from rewritelog.text import (
     unused_patterns,
 )
 from rewritelog.timings.read import read_param_names, read_texts, samples_of
-from rewritelog.timings.samples import Timings
+from rewritelog.timings.samples import Timings, require_order
 
 _EVENTS_NAMED = 5
 """The most events that a warning names, such as those that a model does not cover."""
@@ -223,7 +223,9 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
         names = read_param_names(options.param_names) or ParamNames(timings.names)
-        return Fitted.of(model, name, timings.timings).named(names), timings
+        fitted = Fitted.of(model, name, timings.timings).named(names)
+        require_order(timings, fitted)
+        return fitted, timings
     if is_given(options.timings):
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
     for field in ("param_names", "clock_hz"):

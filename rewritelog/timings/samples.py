@@ -324,6 +324,20 @@ def in_order_of(timings: Timings, fitted: Fitted) -> Timings:
     return replace(timings, timings=tuple(ordered))
 
 
+def require_order(timings: Timings, fitted: Fitted) -> None:
+    """Raise `UsageError` if columns have the names of a model's parameters in another order.
+
+    The model was fitted to them as they came, as to the arguments of a program.
+    """
+    for samples in timings.timings:
+        names, columns = fitted.names_of(*samples.key), timings.names.get(samples.event, ())
+        if names != columns and sorted(names) == sorted(columns):
+            raise UsageError(
+                f"{samples.event!r} has the parameters {', '.join(names)}, in this order, and the "
+                f"timings have {', '.join(columns)}"
+            )
+
+
 def usable(timings: Timings) -> Timings:
     """Return the samples that hold finite numbers only, with a note on the others."""
     rows = [samples.are_finite for samples in timings.timings]

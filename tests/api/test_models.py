@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,28 @@ def test_an_events_own_names_go_before_the_p1_of_another_event() -> None:
     for event in fitted.events:
         rows = frame[frame["event"] == event]
         assert fitted.predict(event, rows) == pytest.approx(rows["seconds"])
+
+
+def test_columns_in_another_order_than_their_names_in_a_file_are_refused(tmp_path: Path) -> None:
+    """They were taken as they came, m for n, and predictions by name were wrong without a word."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"event": "k", "m": [1] * 4 + [3] * 4 + [9] * 4, "n": [1, 2, 4, 8] * 3})
+    frame["seconds"] = 2e-6 * frame.n
+    formulas, names = tmp_path / "f.toml", tmp_path / "n.toml"
+    formulas.write_text('[[formula]]\nevent = "k"\nparams = ["n", "m"]\nterms = ["n"]\n')
+    names.write_text('k = ["n", "m"]\n')
+    calls: list[Callable[[Any], object]] = [
+        lambda timings: rewritelog.fit(timings, formulas=formulas),
+        lambda timings: rewritelog.fit(timings, param_names=names),
+        lambda timings: rewritelog.compare(timings, "auto", formulas=formulas, folds=2),
+        lambda timings: rewritelog.rewrite(CELLS, timings=timings, formulas=formulas),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match=r"parameters n, m, in this order, .* have m, n"):
+            call(frame)
+        call(frame[["event", "n", "m", "seconds"]])
+    formulas.write_text(formulas.read_text().replace('"m"', '"other"'))
+    assert rewritelog.fit(frame, formulas=formulas).names_of("k", 2) == ("n", "other")
 
 
 def test_columns_of_one_events_frame_keep_their_names() -> None:
