@@ -19,6 +19,7 @@ from commands import rewritelog as run
 from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+from rewritelog import Timings, load_model
 from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
@@ -643,6 +644,24 @@ def test_parameters_have_their_names_which_are_saved(tmp_path: Path) -> None:
     assert session.view(0).label == "sync(pes)"
     saved = formulas_text(session, changed_to(session, 0, FORMULA), None)
     assert 'params = ["pes"]\nterms = [\n    "1",\n    "p1*log(p1)",\n]' in saved
+
+
+def test_parameters_are_called_as_the_columns_of_a_frame(tmp_path: Path) -> None:
+    """The page said p1, and the saved model did not know the column."""
+    pd = pytest.importorskip("pandas")
+    rows = [{"event": event, "pes": pes, "seconds": seconds} for event, seconds, pes in LINES]
+    session = fitted_first(Session(Timings.from_frame(pd.DataFrame(rows))))
+    assert session.view(0).label == "sync(pes)"
+    Saving(tmp_path, [], None).save(session)
+    saved = load_model(tmp_path / "model.json")
+    assert saved.predict("sync", {"pes": 8}).tolist() == saved.predict("sync", [[8]]).tolist()
+
+
+def test_names_without_an_event_are_told(tmp_path: Path) -> None:
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    names = parse_param_names(ModelText("names.toml", 'snyc = ["pes"]\n'))
+    (warning,) = Session(read_timings([timings]), None, names).warnings
+    assert "parameter names for 'snyc' are not used" in warning
 
 
 def test_a_model_says_that_a_formula_is_not_used_any_more(tmp_path: Path) -> None:

@@ -169,16 +169,19 @@ class Session:
         ]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """The first choices for each event."""
+        called = names or ParamNames(timings.names)
         self.names = tuple(
-            (formula and formula.names) or (names.for_event(*samples.key) if names else ())
+            (formula and formula.names) or called.for_event(*samples.key)
             for formula, samples in zip(by_event, self.events, strict=True)
         )
         """The names of the parameters of each event, none if they are unknown."""
         keys, notes = [samples.key for samples in timings.timings], [*timings.warnings]
         if formulas is not None:
             notes += formulas.unused(keys)
+        if names is not None:
+            notes += names.unused(keys)
         self.warnings = tuple(notes)
-        """The warnings of the timings, and of formulas that no event has."""
+        """The warnings of the timings, and of formulas and names that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
         self.most_parameters = max((samples.parameters for samples in self.events), default=0)
 
