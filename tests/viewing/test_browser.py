@@ -281,6 +281,41 @@ def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_steps_that_are_undone_at_once_are_undone_in_order(tmp_path: Path) -> None:
+    """The page showed the step whose answer came last, and saved another one."""
+    timings = write_timings(tmp_path / "t.txt", *FLAT)
+    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
+        opened.go(address)
+        wait_for_status(opened, "all events are fitted")
+        opened.page.wait_for_selector("#candidates input")
+        for terms in ("1", "p1", "p1^2"):
+            opened.page.fill("#terms", terms)
+            opened.page.click("#refit")
+            wait_for_status(opened, "flat(p1): R²")
+        opened.page.evaluate("""() => {
+            const real = window.fetch;
+            let shown = 0;
+            window.fetch = async (address, asked) => {
+                const is_first = asked.body.includes('"show"') && !shown++;
+                const answer = await real(address, asked);
+                if (is_first) await new Promise((then) => setTimeout(then, 500));
+                return answer;
+            };
+            document.getElementById("status").textContent = "";
+            for (let k = 0; k < 2; k++) document.getElementById("undo").click();
+        }""")
+        opened.page.wait_for_function(
+            "() => document.getElementById('terms').value === '1'"
+            " && document.getElementById('status').textContent"
+        )
+        opened.page.wait_for_timeout(600)
+        assert opened.page.input_value("#terms") == "1"
+        rows = opened.page.locator("#old-and-new tr")
+        assert rows.first.inner_text().split("\t") == ["", "previous fit", "current fit"]
+        assert opened.errors == []
+
+
+@pytest.mark.slow
 def test_a_formula_that_is_mended_is_no_longer_called_invalid(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *FLAT)
     with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:

@@ -111,6 +111,12 @@
     return { event, choices: changed[event] ?? null, shown };
   }
 
+  let steps = Promise.resolve(); // one after the other: answers may come in another order
+
+  function step(from, to) {
+    steps = steps.then(() => from.length && takeBack(from, to));
+  }
+
   async function takeBack(from, to) {
     const { event, choices } = from.pop();
     to.push(stepBack(event));
@@ -374,8 +380,8 @@
     });
     byId("put-all-back").addEventListener("click", () => leaveOut(new Set()));
     byId("rewrite").addEventListener("click", rewrite);
-    byId("undo").addEventListener("click", () => takeBack(done, undone));
-    byId("redo").addEventListener("click", () => takeBack(undone, done));
+    byId("undo").addEventListener("click", () => step(done, undone));
+    byId("redo").addEventListener("click", () => step(undone, done));
     byId("stop").addEventListener("click", () => {
       fitting &&= busy;
       next = null;
