@@ -240,8 +240,11 @@ class SampleReport(Readable):
 
     def _choices_of(self, spread: ReplicateSpread) -> list[Choice]:
         key = spread.event, spread.parameters
-        of_strata = ((choice.stratum.event, choice.stratum.parameters) for choice in self.strata)
-        return [choice for choice, of in zip(self.strata, of_strata, strict=True) if of == key]
+        return [
+            choice
+            for choice in self.strata
+            if (choice.stratum.event, choice.stratum.parameters) == key
+        ]
 
     def _label_of(self, spread: ReplicateSpread) -> str:
         names = self._choices_of(spread)[0].stratum.names

@@ -169,9 +169,9 @@ class Session:
         ]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """The first choices for each event."""
-        called = names or ParamNames(timings.names)
+        all_names = names or ParamNames(timings.names)
         self.names = tuple(
-            (formula and formula.names) or called.for_event(*samples.key)
+            (formula and formula.names) or all_names.for_event(*samples.key)
             for formula, samples in zip(by_event, self.events, strict=True)
         )
         """The names of the parameters of each event, none if they are unknown."""
