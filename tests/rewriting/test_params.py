@@ -42,6 +42,7 @@ def test_a_folder_of_its_own(logs: Path, tmp_path: Path) -> None:
     report = run(logs, params=tmp_path / "params")
     assert report.events[0].by_model == 1
     assert report.events[0].new_s == pytest.approx(3)
+    assert not warned(report, "not used")
 
 
 def test_no_params_at_all_is_said(logs: Path) -> None:
