@@ -12,7 +12,6 @@ from rewritelog.errors import OutputError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import Model
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
-from rewritelog.models.formulas import ParamNames
 from rewritelog.models.model_file import model_file_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
@@ -26,7 +25,7 @@ from rewritelog.text import (
     wrapped,
 )
 from rewritelog.timings.read import MAX_MODEL_BYTES, read_param_names, read_texts, samples_of
-from rewritelog.timings.samples import Timings, files_of, require_order
+from rewritelog.timings.samples import Timings, files_of, fit_named
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,10 +122,9 @@ def fit(request: FitCommand) -> FitReport:
             f"{spelled('event', request.event)}: no timing line of it; events: {known}"
         )
     fitted = replace(
-        Fitted.of(model, name, timings.timings).named(names or ParamNames(timings.names)),
+        fit_named(model, name, timings, names),
         source=Source.of(files_of(request.timings), timings.timings, request.clock_hz),
     )
-    require_order(timings, fitted)
     if request.output is not None:
         write_model(request.output, fitted)
     return FitReport(request, timings, fitted)

@@ -115,8 +115,11 @@ def workload_of(
     links["first_waiting"], waiting = grouped(before, after, len(order))
     first = np.searchsorted(events["rank"], traces.pes).tolist()
     first_part, collective = _collectives(events, parts)
-    kinds, rows = kinds_of(events, parts), np.concatenate([parts, sends, receives])
-    are_new = [events[name][rows] != events["duration_s"][rows] for name in durations]
+    kinds, overridden = kinds_of(events, parts), 0
+    if not recorded:
+        rows = np.concatenate([parts, sends, receives])
+        are_new = [events[name][rows] != events["duration_s"][rows] for name in durations]
+        overridden = int(np.count_nonzero(np.any(are_new, axis=0)))
     differs = (kinds != kinds[:, first_part][:, collective]).any(axis=0)
     nodes = Nodes(
         lanes,
@@ -132,7 +135,7 @@ def workload_of(
         ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),
         unmatched=len(receives) - len(received),
         mismatched=len(np.unique(collective[differs])),
-        overridden=0 if recorded else int(np.count_nonzero(np.any(are_new, axis=0))),
+        overridden=overridden,
     )
     sebs = Sebs(
         name=names.number[order].astype(np.int32),

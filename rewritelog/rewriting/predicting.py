@@ -28,7 +28,6 @@ from rewritelog.formats.traces import Terms
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.coefficients import FittedCoefficients
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.formulas import ParamNames
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
 from rewritelog.rewriting.statistics import (
@@ -45,7 +44,7 @@ from rewritelog.text import (
     unused_patterns,
 )
 from rewritelog.timings.read import read_param_names, read_texts, samples_of
-from rewritelog.timings.samples import Timings, require_order
+from rewritelog.timings.samples import Timings, fit_named
 
 _EVENTS_NAMED = 5
 """The most events that a warning names, such as those that a model does not cover."""
@@ -222,10 +221,8 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
         timings = samples_of(
             options.timings, options.clock_hz, strict=options.strict, columns=model.columns
         )
-        names = read_param_names(options.param_names) or ParamNames(timings.names)
-        fitted = Fitted.of(model, name, timings.timings).named(names)
-        require_order(timings, fitted)
-        return fitted, timings
+        names = read_param_names(options.param_names)
+        return fit_named(model, name, timings, names), timings
     if is_given(options.timings):
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
     for field in ("param_names", "clock_hz"):

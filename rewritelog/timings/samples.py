@@ -24,8 +24,9 @@ from rewritelog.arrays import (
     to_table,
 )
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.models.base import EventTimings, entry_of, span_texts
+from rewritelog.models.base import EventTimings, Model, entry_of, span_texts
 from rewritelog.models.expressions import name_problem, usable_names
+from rewritelog.models.formulas import ParamNames
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import Remark, TextTable, count_text, events_text, merged, parameter_names
@@ -322,6 +323,18 @@ def in_order_of(timings: Timings, fitted: Fitted) -> Timings:
         order = [columns.index(name) for name in names]
         ordered[entry] = replace(samples, params=samples.params[:, order])
     return replace(timings, timings=tuple(ordered))
+
+
+def fit_named(model: Model[Any], name: str, timings: Timings, names: ParamNames | None) -> Fitted:
+    """Fit a model; formulas name its parameters, or else `names`, or else the columns of samples.
+
+    Raise `UsageError` as `require_order` does.
+    """
+    from rewritelog.models.fitted import Fitted  # noqa: PLC0415 - only some runs need it
+
+    fitted = Fitted.of(model, name, timings.timings).named(names or ParamNames(timings.names))
+    require_order(timings, fitted)
+    return fitted
 
 
 def require_order(timings: Timings, fitted: Fitted) -> None:

@@ -202,6 +202,15 @@ def exploring(*words: object) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             process.kill()
 
 
+@contextmanager
+def fitted_page(*words: object) -> Iterator[Opened]:
+    """Run `explore` and yield its page, on which all events are fitted."""
+    with exploring(*words) as (address, _), browser() as opened:
+        opened.go(address)
+        wait_for_status(opened, "all events are fitted")
+        yield opened
+
+
 def wait_for_status(opened: Opened, words: str) -> None:
     opened.page.wait_for_function(
         "words => document.getElementById('status').textContent.includes(words)",
@@ -284,9 +293,7 @@ def test_first_fits_are_stopped_in_the_live_page(tmp_path: Path) -> None:
 def test_steps_that_are_undone_at_once_are_undone_in_order(tmp_path: Path) -> None:
     """The page showed the step whose answer came last, and saved another one."""
     timings = write_timings(tmp_path / "t.txt", *FLAT)
-    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
-        opened.go(address)
-        wait_for_status(opened, "all events are fitted")
+    with fitted_page(timings, "-o", tmp_path) as opened:
         opened.page.wait_for_selector("#candidates input")
         for terms in ("1", "p1", "p1^2"):
             opened.page.fill("#terms", terms)
@@ -318,9 +325,7 @@ def test_steps_that_are_undone_at_once_are_undone_in_order(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_a_formula_that_is_mended_is_no_longer_called_invalid(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *FLAT)
-    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
-        opened.go(address)
-        wait_for_status(opened, "all events are fitted")
+    with fitted_page(timings, "-o", tmp_path) as opened:
         opened.page.wait_for_selector("#candidates input")
         opened.page.fill("#terms", "lg(p1)")
         wait_for_status(opened, "the formula is invalid")
@@ -333,9 +338,7 @@ def test_a_formula_that_is_mended_is_no_longer_called_invalid(tmp_path: Path) ->
 def test_what_is_chosen_during_a_fit_is_fitted_next(tmp_path: Path) -> None:
     """The fit in progress took its place: a second tick was lost, or the other event's choices."""
     timings = write_timings(tmp_path / "t.txt", *SYNC, *FLAT)
-    with exploring(timings, "-o", tmp_path) as (address, _), browser() as opened:
-        opened.go(address)
-        wait_for_status(opened, "all events are fitted")
+    with fitted_page(timings, "-o", tmp_path) as opened:
         choose(opened, "flat")
         choose(opened, "sync")
         opened.page.wait_for_selector("#candidates input[value='p1']")
