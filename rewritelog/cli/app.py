@@ -117,7 +117,8 @@ def _run_command(texts: list[str]) -> int:
     if _answered("", before) or _answered(name, parsed):
         return 0
     for word in (*declared, *flags):
-        if word.names and not (word.is_flag or word.several) and len(parsed[word.field] or ()) > 1:
+        has_one = word.names and not (word.is_flag or word.several)
+        if has_one and len(parsed.get(word.field) or ()) > 1:
             console.note(f"{word.name} is given more than once: the last value is used")
     values = values_of(parsed, [*declared, *flags])
     console.run.quiet = "quiet" in values

@@ -90,9 +90,9 @@ def parse(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a command line gives before the name of a command, and after it, by fields.
 
-    Values are lists of texts, texts for single arguments, and True for flags. `known` are the
-    arguments and options of the command that is named; of all commands for completion. Raise
-    `typer.TyperException` for what cannot be parsed.
+    Values are lists of texts, texts for single arguments, and True for flags; an option that is not
+    spelled may have none. `known` are the arguments and options of the command that is named; of
+    all commands for completion. Raise `typer.TyperException` for what cannot be parsed.
     """
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
@@ -102,14 +102,26 @@ def parse(
     )  # fmt: skip
     app.callback(invoke_without_command=True)(_receiver(before, TOP_LEVEL))
     for name in commands.NAMES:
-        about = commands.summary(name) if completing() else ""
-        app.command(name, help=about, add_help_option=False)(_receiver(after, known.get(name, ())))
+        about, words = commands.summary(name) if completing() else "", known.get(name, ())
+        words = words if completing() else _spelled(words, texts)
+        app.command(name, help=about, add_help_option=False)(_receiver(after, words))
     if not completing():
         app.command(HELP)(_receiver(after, ()))  # so that it is suggested for similar names
     for words in known.values():
         texts = plain_words(texts, words)
     app(args=list(texts), prog_name="rewritelog", standalone_mode=False)
     return before, after
+
+
+def _spelled(words: Sequence[Declaration], texts: Sequence[str]) -> Sequence[Declaration]:
+    """Return the words that typer needs for this command line: it takes 1 ms for each with a value.
+
+    It needs all of them to suggest similar ones, if a text spells none.
+    """
+    names = {text.partition("=")[0] for text in texts if text.startswith("-")} - {"-"}
+    if names - {name for word in words for name in word.names}:
+        return words
+    return [word for word in words if word.is_flag or word.positional or names & {*word.names}]
 
 
 def plain_words(texts: Sequence[str], words: Sequence[Declaration]) -> list[str]:
