@@ -14,8 +14,8 @@ from msgspec.structs import asdict
 from rewritelog.commands.fits import VerifyCommand
 from rewritelog.core import DistinctPoints
 from rewritelog.evaluation.predict import DeterminedBy, PredictedLines, Score, errors_text
+from rewritelog.models.base import ParamNames
 from rewritelog.models.fitted import Fitted
-from rewritelog.models.formulas import ParamNames
 from rewritelog.text import (
     MOST_EVENTS,
     Readable,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -18,11 +18,19 @@ from msgspec import Struct
 from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats, Ints
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.text import NO_VALUE, TextTable, count_text, event_label, parameter_names, shorten
+from rewritelog.text import (
+    NO_VALUE,
+    TextTable,
+    count_text,
+    event_label,
+    matches,
+    parameter_names,
+    shorten,
+    some_text,
+)
 
 if TYPE_CHECKING:
     from rewritelog.models.fitting.event_fit import EventFit
-    from rewritelog.models.formulas import ParamNames
 
 __all__ = [
     "EventTimings",
@@ -201,6 +209,11 @@ class TotalSpread(Struct, frozen=True):
 class ModelFit(ABC):
     """A model after its fit. It has to be picklable."""
 
+    @property
+    def events_given(self) -> Collection[str]:
+        """The events that a file gives coefficients of: a rewrite names those without records."""
+        return ()
+
     @abstractmethod
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the duration in seconds of each row of `params`, shape (rows, parameters).
@@ -271,6 +284,30 @@ class FitByEvent(ModelFit):
     @abstractmethod
     def named(self, names: ParamNames) -> FitByEvent:
         """Return the fit with names of its parameters."""
+
+
+class ParamNames(Struct, frozen=True):
+    """Names of parameters by event, as a file of such names or a table's columns give them."""
+
+    entries: Mapping[str, tuple[str, ...]]
+    """The names for each event or pattern, in the file's order; the first match is used."""
+
+    def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
+        """Return the names for an event with this many parameters; empty without a match."""
+        for pattern, names in self.entries.items():
+            if len(names) == parameters and matches(pattern, event):
+                return names
+        return ()
+
+    def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
+        """Return a sentence on the entries that fit none of the events, if there are any."""
+        unused = [
+            repr(pattern)
+            for pattern, names in self.entries.items()
+            if not any(len(names) == count and matches(pattern, event) for event, count in keys)
+        ]
+        problem = "are not used: no event has such a name and as many parameters"
+        return (f"parameter names for {some_text(unused, 5)} {problem}",) if unused else ()
 
 
 class ModelText(Struct, frozen=True):

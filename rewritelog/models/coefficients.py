@@ -9,7 +9,7 @@ many coefficients as there are parameters, they are those of p1, p1², p2, p2² 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -37,6 +37,11 @@ class FittedCoefficients(ModelFit):
     unit_s: float
     events: Mapping[str, tuple[float, ...]]
     """The numbers of each line, the constant last, in the file's unit."""
+
+    @property
+    def events_given(self) -> Collection[str]:
+        """The events that the file has a line for."""
+        return self.events
 
     def predict(self, event: str, params: Floats) -> Floats:
         """Return the seconds of each row; NaN for an event or parameter count without a line."""

@@ -25,13 +25,13 @@ from rewritelog.models.base import (
     FitByEvent,
     Model,
     ModelFit,
+    ParamNames,
     Prediction,
     Timings,
     TotalSpread,
     digest_of,
 )
 from rewritelog.models.form import Count, Form, Text
-from rewritelog.models.formulas import ParamNames
 from rewritelog.stopping import is_stop, raise_if_stopped
 from rewritelog.text import count_text, json_text, printable
 

@@ -10,11 +10,17 @@ import numpy as np
 
 from rewritelog.arrays import Floats
 from rewritelog.models import fit_report
-from rewritelog.models.base import EventKey, FitByEvent, Prediction, TotalSpread, uncovered_text
+from rewritelog.models.base import (
+    EventKey,
+    FitByEvent,
+    ParamNames,
+    Prediction,
+    TotalSpread,
+    uncovered_text,
+)
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.form import as_json
-from rewritelog.models.formulas import ParamNames
 from rewritelog.text import LABEL_WIDTH, json_number, merged, shorten_all
 
 DOF = np.array([np.inf, 20, 10, 7, 5, 4, 3, 2, 1])

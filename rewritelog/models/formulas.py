@@ -6,7 +6,7 @@ TOML, which `docs/formulas.md` describes; every error names file, line and colum
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from rewritelog.models.base import EventKey, ModelText
+from rewritelog.models.base import EventKey, ModelText, ParamNames
 from rewritelog.models.expressions import (
     MAX_PARAMETERS,
     Expression,
@@ -24,7 +24,7 @@ from rewritelog.models.expressions import (
     parse,
 )
 from rewritelog.models.located_toml import LocatedToml, read_toml
-from rewritelog.text import count_text, matches, some_text
+from rewritelog.text import count_text, matches
 
 MAX_TERMS = 100
 """The most terms of a formula."""
@@ -194,30 +194,6 @@ def _checked(expression: Expression, where: Origin) -> Expression:
         return parse(str(expression))
     except FormulaError as error:
         raise where.error(error.problem) from error
-
-
-class ParamNames(Struct, frozen=True):
-    """The entries of a file of parameter names, in its order."""
-
-    entries: Mapping[str, tuple[str, ...]]
-    """The names for each event or pattern; the first match is used."""
-
-    def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
-        """Return the names for an event with this many parameters; empty without a match."""
-        for pattern, names in self.entries.items():
-            if len(names) == parameters and matches(pattern, event):
-                return names
-        return ()
-
-    def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
-        """Return a sentence on the entries that fit none of the events, if there are any."""
-        unused = [
-            repr(pattern)
-            for pattern, names in self.entries.items()
-            if not any(len(names) == count and matches(pattern, event) for event, count in keys)
-        ]
-        problem = "are not used: no event has such a name and as many parameters"
-        return (f"parameter names for {some_text(unused, 5)} {problem}",) if unused else ()
 
 
 def parse_param_names(text: ModelText) -> ParamNames:

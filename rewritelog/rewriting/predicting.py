@@ -26,7 +26,6 @@ from rewritelog.errors import UsageError, spelled
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.traces import Terms
 from rewritelog.models.base import EventKey, Model
-from rewritelog.models.coefficients import FittedCoefficients
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.registry import load_model
 from rewritelog.options import is_given
@@ -319,9 +318,7 @@ def warnings_of_unused(
             none = f"no {terms.item} of the types that {spelled('types')} chooses has such a name"
         why = f"{none}{but}; `rewritelog info` lists their names"
         yield f"the dilation for {pattern!r} was not used: {why}"
-    if isinstance(fitted.raw, FittedCoefficients):
-        unused = [event for event in fitted.raw.events if event not in events]
-        if unused:
-            names = some_text(some_quoted(unused, _EVENTS_NAMED), _EVENTS_NAMED)
-            why = f"no {terms.predicted} has such a name"
-            yield f"the coefficients for {names} were not used: {why}"
+    if unused := [event for event in fitted.raw.events_given if event not in events]:
+        names = some_text(some_quoted(unused, _EVENTS_NAMED), _EVENTS_NAMED)
+        why = f"no {terms.predicted} has such a name"
+        yield f"the coefficients for {names} were not used: {why}"

@@ -16,8 +16,8 @@ from rewritelog.commands.fits import SampleCommand
 from rewritelog.errors import ModelError, OutputError, RewriteLogError, UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
-from rewritelog.models.base import EventKey
-from rewritelog.models.formulas import EventFormula, Formulas, ParamNames, parse_formulas
+from rewritelog.models.base import EventKey, ParamNames
+from rewritelog.models.formulas import EventFormula, Formulas, parse_formulas
 from rewritelog.options import is_given, reported
 from rewritelog.output.files import write_text_file
 from rewritelog.sampling.selection import Choice, Plan, Stratum, choose

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from rewritelog import units
 from rewritelog.arrays import Columns, Flags, Floats, Ints, check_columns, rows_by_key
 from rewritelog.errors import ModelError, TimingError, UsageError, UsageTypeError, spelled
-from rewritelog.models.base import LOST, STUDY_HEAD, EventKey, EventTimings, ModelText
+from rewritelog.models.base import LOST, STUDY_HEAD, EventKey, EventTimings, ModelText, ParamNames
 from rewritelog.models.expressions import FormulaError, Origin, checked_names
-from rewritelog.models.formulas import ParamNames, parse_param_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import STANDARD_STREAM, to_input, to_inputs
 from rewritelog.progress import report_progress
@@ -337,7 +336,11 @@ def read_texts(formulas: Path | None, coefficients: Path | None) -> dict[str, Mo
 
 def read_param_names(path: Path | None) -> ParamNames | None:
     """Return the contents of a file of parameter names; raise `ModelError` for any error in it."""
-    return None if path is None else parse_param_names(read_model_text(path))
+    if path is None:
+        return None
+    from rewritelog.models.formulas import parse_param_names  # noqa: PLC0415 - few runs need it
+
+    return parse_param_names(read_model_text(path))
 
 
 def to_fitted(model: object, what: str) -> Fitted:

@@ -24,9 +24,8 @@ from rewritelog.arrays import (
     to_table,
 )
 from rewritelog.errors import UsageError, UsageTypeError
-from rewritelog.models.base import EventTimings, Model, entry_of, span_texts
+from rewritelog.models.base import EventTimings, Model, ParamNames, entry_of, span_texts
 from rewritelog.models.expressions import name_problem, usable_names
-from rewritelog.models.formulas import ParamNames
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import Remark, TextTable, count_text, events_text, merged, parameter_names

@@ -14,8 +14,7 @@ from msgspec import Struct
 from rewritelog.arrays import Floats
 from rewritelog.commands.fits import StatsCommand
 from rewritelog.core import DistinctPoints
-from rewritelog.models.base import EventTimings
-from rewritelog.models.formulas import ParamNames
+from rewritelog.models.base import EventTimings, ParamNames
 from rewritelog.progress import report_progress
 from rewritelog.text import (
     Readable,

@@ -22,7 +22,7 @@ from rewritelog.arrays import Flags
 from rewritelog.errors import OutputError, UsageError, spelled
 from rewritelog.evaluation.fit import write_model
 from rewritelog.models.auto import AutoOptions
-from rewritelog.models.base import EventTimings, ModelText
+from rewritelog.models.base import EventTimings, ModelText, ParamNames
 from rewritelog.models.exact_matches import ExactMatch
 from rewritelog.models.expressions import Expression, Origin, parse
 from rewritelog.models.fitted import Fitted, Source
@@ -33,7 +33,7 @@ from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
-from rewritelog.models.formulas import MAX_TERMS, EventFormula, ParamNames, parse_formulas
+from rewritelog.models.formulas import MAX_TERMS, EventFormula, parse_formulas
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.text import json_number, some_text
