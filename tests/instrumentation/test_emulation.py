@@ -18,7 +18,8 @@ import tracebigsim
 from tracebigsim import format_chosen
 from tracebigsim.lines import TimeUnit
 
-EMULATED = ["-DCMK_BIGSIM_CHARM=1", "-I", str(EMULATOR)]
+EMULATED = ["-D__CHARMC__=1", "-I", str(EMULATOR)]
+"""The options of Charm++'s compiler wrapper."""
 SOURCE = Path(tracebigsim.include_dir()) / "tracebigsim_emulation.cpp"
 PES, SEBS, THREADS = 12, 9, 3
 
@@ -77,7 +78,7 @@ def sources(suffix: str, program: str) -> Sequence[tuple[str, str] | Path]:
 @pytest.mark.parametrize("suffix", by_tier(["c", "cpp"], ["cpp"]))
 @pytest.mark.parametrize(
     "defined",
-    by_tier(("-DCMK_BIGSIM_CHARM=1", "-DCMK_BIGSIM_CHARM="), ("-DCMK_BIGSIM_CHARM=1",)),
+    by_tier(("-D__CHARMC__=1", "-DCMK_BIGSIM_CHARM=1", "-DCMK_BIGSIM_CHARM="), ("-D__CHARMC__=1",)),
 )
 def test_what_is_written_pairs_up_with_the_log(suffix: str, defined: str, tmp_path: Path) -> None:
     program = build(tmp_path, *sources(suffix, PROGRAM), options=[defined, *EMULATED[1:]])

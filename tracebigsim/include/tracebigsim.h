@@ -91,10 +91,6 @@ struct Bracket {
 
 #else /* any mode except off */
 
-#if defined(CMK_BIGSIM_CHARM) && !TRACEBIGSIM_IS_ZERO_(CMK_BIGSIM_CHARM)
-#define TRACEBIGSIM_EMULATED_
-#endif
-
 #if defined(TRACEBIGSIM_SIMULATOR_BEGIN) != defined(TRACEBIGSIM_SIMULATOR_END)
 #error "define both TRACEBIGSIM_SIMULATOR_BEGIN() and TRACEBIGSIM_SIMULATOR_END(), or neither"
 #endif
@@ -115,6 +111,12 @@ struct Bracket {
 /* Strict C99 hides POSIX, which declares the clock and write(). */
 #if defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
 #define _POSIX_C_SOURCE 200809L
+#endif
+#ifdef __CHARMC__
+#include "conv-config.h" /* of Charm++, whose wrapper compiles this: whether it emulates */
+#endif
+#if defined(CMK_BIGSIM_CHARM) && !TRACEBIGSIM_IS_ZERO_(CMK_BIGSIM_CHARM)
+#define TRACEBIGSIM_EMULATED_
 #endif
 #include <errno.h>
 #include <fcntl.h>
@@ -1151,6 +1153,7 @@ static inline void flushTraceBigSim(void) { tracebigsim_flush_(); }
 
 #include <vector>
 
+#include "charm++.h"
 #include "blue.h"
 #include "blue_impl.h"
 

@@ -1,9 +1,1 @@
-// What tracebigsim.h needs of BigSim's blue.h, for tests.
-#ifndef STUB_BLUE_H
-#define STUB_BLUE_H
-
-extern "C" void BgMark(const char *text);
-
-int CkMyPe();
-
-#endif
+// BigSim's blue.h, of which blue_impl.h needs declarations, for tests: empty.

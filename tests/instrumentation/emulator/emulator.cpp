@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "blue.h"
+#include "charm++.h"
 #include "blue_impl.h"
 
 static std::vector<StubTimeline> timelines;
