@@ -27,6 +27,69 @@ LANGUAGES = {
 }
 
 
+PAPI = """
+#define PAPI_VER_CURRENT 7
+#define PAPI_OK 0
+#define PAPI_NULL (-1)
+#define PAPI_NOT_INITED 0
+#define PAPI_ENOEVNT (-7)
+#define PAPI_ECOUNT (-23)
+#ifdef __cplusplus
+extern "C" {
+#endif
+int PAPI_is_initialized(void);
+int PAPI_library_init(int version);
+int PAPI_thread_init(unsigned long (*number)(void));
+int PAPI_create_eventset(int *set);
+int PAPI_add_named_event(int set, const char *name);
+int PAPI_start(int set);
+int PAPI_stop(int set, long long *values);
+int PAPI_read(int set, long long *values);
+int PAPI_cleanup_eventset(int set);
+int PAPI_destroy_eventset(int *set);
+int PAPI_unregister_thread(void);
+char *PAPI_strerror(int status);
+#ifdef __cplusplus
+}
+#endif
+"""
+"""What a program of PAPI calls, declared."""
+PAPI_STUB = """
+#include "papi.h"
+#include <string.h>
+#include <unistd.h>
+static int process, counters, sets;
+static long long ticks;
+int PAPI_is_initialized(void) { return process != 0; }
+int PAPI_library_init(int version) {
+  if (process != getpid()) counters = 0;
+  process = getpid();
+  return version;
+}
+int PAPI_thread_init(unsigned long (*number)(void)) { return number() == 0; }
+int PAPI_create_eventset(int *set) { *set = 5; return ++sets > 4 ? PAPI_ECOUNT : PAPI_OK; }
+int PAPI_add_named_event(int set, const char *name) {
+  if (set != 5 || strncmp(name, "PAPI_", 5) != 0) return PAPI_ENOEVNT;
+  counters++;
+  return PAPI_OK;
+}
+int PAPI_start(int set) { return set == 5 ? PAPI_OK : -1; }
+int PAPI_stop(int set, long long *values) { return PAPI_read(set, values); }
+int PAPI_cleanup_eventset(int set) { counters = 0; return set == 5 ? PAPI_OK : -1; }
+int PAPI_destroy_eventset(int *set) { *set = PAPI_NULL; sets--; return PAPI_OK; }
+int PAPI_unregister_thread(void) { return PAPI_OK; }
+int PAPI_read(int set, long long *values) {
+  for (int i = 0; i < counters; i++) values[i] = (i + 1) * ticks;
+  ticks += 100;
+  return set == 5 && process == getpid() ? PAPI_OK : -1; /* a child has no counters of its own */
+}
+char *PAPI_strerror(int status) {
+  return (char *)(status == PAPI_ECOUNT ? "Too many events or attributes" : "Event does not exist");
+}
+"""
+"""A library with counters that tick by 100, 200, ... each time they are read."""
+
+
 def environment(**more: str) -> dict[str, str]:
     """An environment in which a subprocess finds the same package, and no setting of ours."""
     kept = {name: value for name, value in os.environ.items() if "TRACEBIGSIM" not in name}

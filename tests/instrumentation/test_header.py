@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from building import (
+    PAPI,
+    PAPI_STUB,
     WARNINGS,
     build,
     compiled,
@@ -393,53 +395,6 @@ def test_a_bracket_that_is_replaced_leaves_the_simulators_mode(tmp_path: Path) -
     ]
 
 
-PAPI = """
-#define PAPI_VER_CURRENT 7
-#define PAPI_OK 0
-#define PAPI_NULL (-1)
-#define PAPI_NOT_INITED 0
-#define PAPI_ENOEVNT (-7)
-#define PAPI_ECOUNT (-23)
-int PAPI_is_initialized(void);
-int PAPI_library_init(int version);
-int PAPI_thread_init(unsigned long (*number)(void));
-int PAPI_create_eventset(int *set);
-int PAPI_add_named_event(int set, const char *name);
-int PAPI_start(int set);
-int PAPI_read(int set, long long *values);
-char *PAPI_strerror(int status);
-"""
-PAPI_STUB = """
-#include "papi.h"
-#include <string.h>
-#include <unistd.h>
-static int process, counters;
-static long long ticks;
-int PAPI_is_initialized(void) { return process != 0; }
-int PAPI_library_init(int version) {
-  if (process != getpid()) counters = 0;
-  process = getpid();
-  return version;
-}
-int PAPI_thread_init(unsigned long (*number)(void)) { return number() == 0; }
-int PAPI_create_eventset(int *set) { *set = 5; return PAPI_OK; }
-int PAPI_add_named_event(int set, const char *name) {
-  if (set != 5 || strncmp(name, "PAPI_", 5) != 0) return PAPI_ENOEVNT;
-  counters++;
-  return PAPI_OK;
-}
-int PAPI_start(int set) { return set == 5 ? PAPI_OK : -1; }
-int PAPI_read(int set, long long *values) {
-  for (int i = 0; i < counters; i++) values[i] = (i + 1) * ticks;
-  ticks += 100;
-  return set == 5 && process == getpid() ? PAPI_OK : -1; /* a child has no counters of its own */
-}
-char *PAPI_strerror(int status) {
-  return (char *)(status == PAPI_ECOUNT ? "Too many events or attributes" : "Event does not exist");
-}
-"""
-
-
 def papi_program(folder: Path, body: str, before: str = "") -> Path:
     """Build a program with counters that tick by 100, 200, ..."""
     (folder / "papi.h").write_text(PAPI)
@@ -467,6 +422,23 @@ def test_counters_are_the_regions_own(tmp_path: Path) -> None:
     printed = run([program], more={"TRACEBIGSIM_PAPI_EVENTS": "PAPI_" + "x" * 250})
     assert len(printed.table().counters) == 0, "not the one that the first 199 bytes name"
     assert "xxx: Event does not exist\n" in printed.err
+
+
+def test_a_thread_that_ends_closes_its_counters(tmp_path: Path) -> None:
+    """A program with a thread for each task ran out of files."""
+    task = """static void *task(void *nothing) {
+      startTraceBigSim();
+      endTraceBigSim("k");
+      return nothing;
+    }"""
+    body = """for (int i = 0; i < 9; i++) {
+      pthread_t thread;
+      pthread_create(&thread, NULL, task, NULL);
+      pthread_join(thread, NULL);
+    }"""
+    printed = run([papi_program(tmp_path, body, task)])
+    assert printed.err == ""
+    assert printed.table().counters.tolist() == [100] * 9
 
 
 def test_a_forked_child_counts_for_itself(tmp_path: Path) -> None:

@@ -1000,6 +1000,26 @@ TRACEBIGSIM_APART_ const char *tracebigsim_add_counter_(const char *at) {
   return at + length + (at[length] == ',');
 }
 
+/* Close the counters of a thread that ends: each may be an open file. */
+TRACEBIGSIM_APART_ void tracebigsim_stop_counters_(void *ended) {
+  tracebigsim_thread_type_ *thread = (tracebigsim_thread_type_ *)ended;
+  long long values[TRACEBIGSIM_MAX_COUNTERS_];
+  if (thread->counters < 0) return; /* those of the parent, in the child of a fork */
+  (void)PAPI_stop(thread->event_set, values);
+  (void)PAPI_cleanup_eventset(thread->event_set);
+  (void)PAPI_destroy_eventset(&thread->event_set);
+  (void)PAPI_unregister_thread();
+  thread->counters = 0;
+}
+
+static pthread_once_t tracebigsim_once_ = PTHREAD_ONCE_INIT;
+static pthread_key_t tracebigsim_key_;
+static int tracebigsim_has_key_;
+
+TRACEBIGSIM_APART_ void tracebigsim_make_key_(void) {
+  tracebigsim_has_key_ = pthread_key_create(&tracebigsim_key_, tracebigsim_stop_counters_) == 0;
+}
+
 /* Start the counters of a thread at its first bracket. */
 TRACEBIGSIM_APART_ void tracebigsim_start_counters_(void) {
   tracebigsim_thread_type_ *thread = &tracebigsim_thread_;
@@ -1009,6 +1029,8 @@ TRACEBIGSIM_APART_ void tracebigsim_start_counters_(void) {
   thread->event_set = PAPI_NULL;
   if (tracebigsim_start_library_() && PAPI_create_eventset(&thread->event_set) == PAPI_OK) {
     const char *at = names;
+    pthread_once(&tracebigsim_once_, tracebigsim_make_key_);
+    if (tracebigsim_has_key_) pthread_setspecific(tracebigsim_key_, thread);
     while (*at != '\0') at = tracebigsim_add_counter_(at);
     if (thread->counters > 0 && PAPI_start(thread->event_set) == PAPI_OK) return;
   }
