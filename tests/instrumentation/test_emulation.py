@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import EMULATOR, Printed, build, params_of, run, sound, written
+from building import EMULATOR, PAPI, PAPI_STUB, Printed, build, params_of, run, sound, written
 from chosen import by_tier
 from logbuilder import END, START, mark, seb, write_logs, write_timings
 
@@ -186,6 +186,19 @@ def test_an_emulation_in_a_cycle_accurate_simulator_has_times_too(tmp_path: Path
     assert set(table.time.tolist()) == {5}
     assert set(table.time_unit) == {TimeUnit.CYCLES}
     assert table.seb.tolist() == [1, 2, 4, 5, 7, 8]
+
+
+def test_an_emulation_with_counters_writes_them_into_its_param_lines(tmp_path: Path) -> None:
+    """A model of counters had none to predict from."""
+    single = PROGRAM.replace(f"{THREADS}, run", "1, run")
+    written(tmp_path, "papi.h", PAPI)
+    options = [*EMULATED, "-DTRACEBIGSIM_PAPI", "-I", str(tmp_path)]
+    program = build(tmp_path, *sources("cpp", single), ("stub.c", PAPI_STUB), options=options)
+    _, printed = emulated(tmp_path, program, TRACEBIGSIM_PAPI_EVENTS="PAPI_TOT_INS,PAPI_L2_TCM")
+    assert printed.err == ""
+    table = sound((tmp_path / "param.7").read_bytes())
+    assert table.counters.tolist() == [100, 200] * 6
+    assert set(table.time_unit) == {TimeUnit.NONE}
 
 
 WRONG = """

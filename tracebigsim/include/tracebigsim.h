@@ -20,8 +20,9 @@
  *                           in cycles, and a simulator's two calls for its cycle-accurate mode
  *     TRACEBIGSIM_PAPI      seconds, and the counters that TRACEBIGSIM_PAPI_EVENTS names
  *     CMK_BIGSIM_CHARM      a BigSim emulation (its compiler wrapper defines it): two marks in the
- *                           log, and a line of param.P, P being the emulated PE. C programs link
- *                           tracebigsim_emulation.cpp, which is beside this file.
+ *                           log, and a line of param.P, P being the emulated PE, with times or
+ *                           counters only if TRACEBIGSIM_CYCLES or TRACEBIGSIM_PAPI is defined.
+ *                           C programs link tracebigsim_emulation.cpp, which is beside this file.
  *     TRACEBIGSIM_OFF       nothing at all; the arguments are not evaluated
  *
  * and environment variables choose the rest at run time:
@@ -1189,13 +1190,14 @@ struct Pe {
   int descriptor;
   long long seb;
   uint64_t began;
+  long long beganAt[TRACEBIGSIM_MAX_COUNTERS_];
 };
 
 /* The PEs of this process, in a table that is never freed; the lock is held. */
 inline Pe &peNumber(int number) {
   static std::vector<Pe> *table = new std::vector<Pe>();
   if (table->size() <= static_cast<size_t>(number)) {
-    const Pe fresh = {false, false, false, -1, -1, 0};
+    const Pe fresh = {false, false, false, -1, -1, 0, {0}};
     table->resize(static_cast<size_t>(number) + 1, fresh);
   }
   return (*table)[static_cast<size_t>(number)];
@@ -1252,7 +1254,7 @@ inline void append(int number, const char *line, size_t length) {
 
 /* Open or close a PE's bracket; return its state before that. */
 inline Pe exchangeOpen(int number, bool open, long long seb, bool chosen) {
-  const Pe none = {false, false, true, -1, -1, 0};
+  const Pe none = {false, false, true, -1, -1, 0, {0}};
   if (!tracebigsim_lock_()) return none;
   Pe &pe = peNumber(number);
   const Pe before = pe;
@@ -1263,9 +1265,11 @@ inline Pe exchangeOpen(int number, bool open, long long seb, bool chosen) {
   return before;
 }
 
-inline void setBegan(int number, uint64_t began) {
+inline void setBegan(int number, uint64_t began, const long long *beganAt) {
   if (!tracebigsim_lock_()) return;
-  peNumber(number).began = began;
+  Pe &pe = peNumber(number);
+  pe.began = began;
+  memcpy(pe.beganAt, beganAt, sizeof pe.beganAt);
   tracebigsim_unlock_();
 }
 
@@ -1290,10 +1294,13 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_start_(void) {
     if (before.chosen) TRACEBIGSIM_SIMULATOR_END();
   }
   if (!chosen) return;
+  long long beganAt[TRACEBIGSIM_MAX_COUNTERS_] = {0};
+  if (tracebigsim_counters_() < 0) tracebigsim_read_counters_(beganAt); /* starts them */
   BgMark("startTraceBigSim %f\n");
-#ifdef TRACEBIGSIM_CYCLES
+#if defined(TRACEBIGSIM_CYCLES) || defined(TRACEBIGSIM_PAPI)
   TRACEBIGSIM_SIMULATOR_BEGIN();
-  tracebigsim::setBegan(number, tracebigsim_now_());
+  tracebigsim_read_counters_(beganAt);
+  tracebigsim::setBegan(number, tracebigsim_now_(), beganAt);
 #endif
 }
 
@@ -1302,6 +1309,8 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t len
 #ifdef TRACEBIGSIM_CYCLES
   const uint64_t ended = tracebigsim_now_();
 #endif
+  long long counted[TRACEBIGSIM_MAX_COUNTERS_] = {0};
+  tracebigsim_read_counters_(counted);
   const int number = CkMyPe();
   const long long seb = tracebigsim::runningSeb();
   const tracebigsim::Pe pe = tracebigsim::exchangeOpen(number, false, 0, false);
@@ -1318,6 +1327,9 @@ TRACEBIGSIM_SHARED_ void tracebigsim_emulated_end_(const char *event, size_t len
   record.ticks_unit = TRACEBIGSIM_UNIT_;
   record.ticks = ended - pe.began;
 #endif
+  record.counters = counted;
+  record.counter_count = tracebigsim_counters_();
+  for (int index = 0; index < record.counter_count; index++) counted[index] -= pe.beganAt[index];
   if (pe.seb != seb) {
     tracebigsim_report_on_("a bracket begins in one SEB and ends in another", event, length);
     return;
