@@ -67,14 +67,17 @@ def samples_of(
     strict: bool = False,
     columns: Columns = "params",
 ) -> Timings:
-    """Return the samples of files, or samples that are in memory; raise as `read_timings` does."""
+    """Return the samples of files, or samples that are in memory; raise as `read_timings` does.
+
+    Those made from arrays and DataFrames have the columns that a model takes.
+    """
     if not isinstance(timings, Timings):
         return read_timings(timings, clock_hz=clock_hz, strict=strict, columns=columns)
-    if timings.columns != columns:
+    if timings.columns != columns and timings.inputs:
         raise UsageError(
             f"the model is fitted to {columns}: read the timings with columns={columns!r}"
         )
-    return timings
+    return replace(timings, columns=columns)
 
 
 def to_timings(samples: TimingsLike, columns: Columns) -> Timings:

@@ -63,7 +63,8 @@ class Timings(Struct, frozen=True, eq=False):
     names: Mapping[str, tuple[str, ...]] = {}
     """The names of each event's parameters, as far as they are known."""
     columns: Columns = "params"
-    """Whether the columns of the samples are parameters or counters."""
+    """Whether the columns of samples read from files are parameters or counters; those of samples
+    made from arrays and DataFrames are what a model takes."""
     uncounted: int = 0
     """The number of lines with a time but without counters, if these are the columns."""
     notes: tuple[str, ...] = ()

@@ -387,6 +387,15 @@ def test_wrong_samples_are_refused(samples: Any, error: type[Exception], message
         rewritelog.fit(samples)
 
 
+def test_counters_may_be_arrays() -> None:
+    """They were refused, with the advice to read them from a file."""
+    samples = {"k": ([[1, 9], [2, 5], [3, 4], [4, 7]], [2.0, 4.0, 6.0, 8.0])}
+    fitted = rewritelog.fit(samples, "counters")
+    assert fitted.columns == "counters"
+    assert fitted.predict("k", [[5, 1]]) == pytest.approx([10.0])
+    assert rewritelog.verify(fitted, samples).overall.mean_relative_error == pytest.approx(0)
+
+
 def test_seconds_may_be_a_column() -> None:
     mine, theirs = (
         Timings.from_arrays({"k": ([[1], [2]], y)}) for y in ([3e-6, 4e-6], [[3e-6], [4e-6]])
