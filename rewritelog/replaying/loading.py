@@ -27,6 +27,7 @@ from rewritelog.formats.bgtrace.records import (
     offset_of,
     records_of,
 )
+from rewritelog.models.base import EventKey
 from rewritelog.replaying.workload import (
     NO_MESSAGE,
     NOT_SENT,
@@ -73,7 +74,7 @@ class BlockColumns(Struct, frozen=True):
     latest_s: float
     names: list[bytes]
     events: tuple[str, ...]
-    uncovered: Counter[str]
+    uncovered: Counter[EventKey]
     """The number of param records of each event that the model does not cover."""
     unpaired: int
     """The number of param records that belong to no bracket."""
@@ -262,6 +263,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         not_sent=not_sent,
         beyond=beyond,
         repeated_numbers=repeated,
+        asked=events,
         uncovered=sum((part.uncovered for part in parts), Counter()),
         unpaired=sum(part.unpaired for part in parts),
     )

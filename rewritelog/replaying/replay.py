@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -257,10 +258,14 @@ def prepare(
         remarks = (*remarks, "the dilation that is varied changes no duration")
     names = workload.names if workload.nodes is None else workload.nodes.names
     matched = matching(options.dilation_for, names)
-    events = workload.events if workload.nodes is None else names
-    unused = warnings_of_unused(options, predictor.fitted, source.terms, matched, events)
-    warnings = [*fit_warnings(timings, predictor.fitted), *unused, *remarks]
-    warnings += warnings_of_uncovered(workload.uncovered, predictor.fitted, source.terms)
+    fitted, terms = predictor.fitted, source.terms
+    unused = warnings_of_unused(options, fitted, terms, matched, workload.asked)
+    warnings = [*fit_warnings(timings, fitted), *unused, *remarks]
+    uncovered, lengths = Counter[str](), defaultdict[str, set[int]](set)
+    for (event, parameters), count in workload.uncovered.items():
+        uncovered[event] += count
+        lengths[event].add(parameters)
+    warnings += warnings_of_uncovered(uncovered, fitted, terms, lengths)
     return Prepared(task, timings, workload, tuple(warnings))
 
 

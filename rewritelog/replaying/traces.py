@@ -21,10 +21,12 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints, Table, Texts, occurrences_before, pair_keys, paired
 from rewritelog.core import core
 from rewritelog.formats.traces import Collective, Events, Traces, communicating, joined, kinds_of
+from rewritelog.models.base import EventKey
 from rewritelog.replaying.workload import (
     DEVICE,
     HOST,
@@ -38,8 +40,9 @@ from rewritelog.replaying.workload import (
     Workload,
     grouped,
 )
+from rewritelog.rewriting.predicting import LACKING
 from rewritelog.rewriting.traces import TraceTask, load_events
-from rewritelog.text import matching, shorten_all
+from rewritelog.text import count_text, matching, shorten_all
 
 _GROUP_WIDTH = 20
 _RING = (
@@ -83,15 +86,20 @@ def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload
     needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
     """
     task, named = tasks[0], {f"new_s {number}": each for number, each in enumerate(tasks)}
-    events = joined(list(task.logs.map(partial(load_events, named))))
+    ranks = [*task.logs.map(partial(load_events, named))]
+    lacking, events = sum(rank.lacking for rank in ranks), joined([rank.events for rank in ranks])
     names, absent = events["name"], task.logs.absent
     remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
     is_rewritten = task.params is not None or task.dilations.factor != 1
     remarks += [task.no_nodes] if is_rewritten and not events["chosen"].any() else []
+    remarks += [LACKING.format(count_text(lacking, "node"))] if lacking else []
     read = task.params or task.groups
     remarks += read.unused(matching(read.rules, names.distinct))
     names = task.groups.grouped(names)
-    return workload_of(task.logs, events, names, [*named], recorded=recorded), tuple(remarks)
+    workload = workload_of(task.logs, events, names, [*named], recorded=recorded)
+    asked = frozenset[str]().union(*(rank.asked for rank in ranks))
+    uncovered = sum((rank.uncovered for rank in ranks), Counter[EventKey]())
+    return replace(workload, asked=asked, uncovered=uncovered), tuple(remarks)
 
 
 def workload_of(
@@ -146,9 +154,8 @@ def workload_of(
         waiting=waiting,
         first_of_pe=np.searchsorted(pe, np.arange(len(lanes.rank) + 1)).astype(np.int32),
     )
-    uncovered = Counter(events["name"][events["uncovered"]].tolist())
     seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)
-    return Workload(sebs, seconds, names=names.distinct, uncovered=uncovered, nodes=nodes)
+    return Workload(sebs, seconds, names=names.distinct, nodes=nodes)
 
 
 def _communicating(traces: Traces, events: Events) -> list[Ints]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rewritelog.arrays import Floats, Ints, Table
 from rewritelog.errors import spelled
+from rewritelog.models.base import EventKey
 from rewritelog.replaying.network import Network
 from rewritelog.text import count_text
 
@@ -267,7 +268,9 @@ class Workload(Struct, frozen=True):
     """SEBs that depend on one that their timeline does not have, and its index; shape (…, 2)."""
     repeated_numbers: int = 0
     """The number of messages with a number that their PE had used before; the first one counts."""
-    uncovered: Mapping[str, int] = {}
+    asked: Collection[str] = ()
+    """The events that the model was asked for."""
+    uncovered: Mapping[EventKey, int] = {}
     """How many param records or nodes of each event the model does not cover."""
     unpaired: int = 0
     """The number of param records that belong to no bracket."""

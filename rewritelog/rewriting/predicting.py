@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
@@ -52,6 +51,10 @@ FLAGS = ("exact", "negative", "outside", "remote", "not_spread", "uncounted")
 """The properties of records: an exact match; a negative fit; a parameter outside the range of the
 samples; parameters within all ranges, but with more leverage than any sample; no spread, since the
 model has no residuals for the record; no counters, for a model of counters."""
+
+
+LACKING = "{} without the values that event params need dilated"
+"""The warning of nodes without a parameter that `--event-params` names."""
 
 
 def uniform_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
@@ -138,10 +141,9 @@ class Predicted(Struct, frozen=True):
         """The SEB or node of each record that the model covers."""
         return self.params.seb[self.is_covered]
 
-    def uncovered(self) -> Counter[str]:
+    def uncovered(self) -> Counter[EventKey]:
         """Return how many records of each event the model does not cover."""
-        keys = self.key[~self.is_covered].tolist()
-        return Counter(self.keys[key][0] for key in keys)
+        return Counter(self.keys[key] for key in self.key[~self.is_covered].tolist())
 
     def properties(self, records: Table) -> dict[str, Flags]:
         """Return which records were used, in which way, and with which property of `FLAGS`."""
@@ -259,11 +261,11 @@ def warnings_of_uncovered(
     uncovered: Mapping[str, int],
     fitted: Fitted,
     terms: Terms,
-    recorded: Mapping[str, Collection[int]] = MappingProxyType({}),
+    recorded: Mapping[str, Collection[int]],
 ) -> Iterator[str]:
     """Yield one warning of all brackets or nodes that the model does not cover, if there are any.
 
-    `uncovered` counts them by event; `recorded` has any known numbers of parameters of an event.
+    `uncovered` counts them by event; `recorded` has the numbers of parameters of each event.
     """
     if not uncovered:
         return
@@ -278,8 +280,7 @@ def warnings_of_uncovered(
         what = fitted.columns.removesuffix("s").replace("param", "parameter")
         what += "s" * (counts != "1")
         timed = f", timed with {counts} {what}, "
-        has = recorded.get(event, ())
-        if has and all(str(count) in counts_of.get(event, ()) for count in has):
+        if all(str(count) in counts_of.get(event, ()) for count in recorded[event]):
             timed += "but the model has no answer for these values"
         else:
             timed += f"not as many as its {terms.record}s have"

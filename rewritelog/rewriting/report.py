@@ -24,6 +24,7 @@ from rewritelog.models.fitted import Fitted
 from rewritelog.options import declarations, json_value, reported
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.predicting import (
+    LACKING,
     fit_warnings,
     warnings_of_uncovered,
     warnings_of_unused,
@@ -508,7 +509,7 @@ _IRREGULAR = {
         "SEB",
         "{} with a param record but no bracket in the log, taken as bracketed from end to end ({})",
     ),
-    "lacking": ("node", "{} without the values that event params need dilated ({})"),
+    "lacking": ("node", f"{LACKING} ({{}})"),
 }
 """For each irregularity, what is counted, and the warning, with the count and the first places."""
 

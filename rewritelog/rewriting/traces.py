@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +22,7 @@ from rewritelog.formats.traces import (
     UnitWriter,
     joined,
 )
+from rewritelog.models.base import EventKey
 from rewritelog.options import NodeChoice
 from rewritelog.output.files import FlushingWork, copy_file
 from rewritelog.rewriting.block import no_sums
@@ -34,7 +37,7 @@ from rewritelog.rewriting.statistics import (
 from rewritelog.text import matching
 from rewritelog.timings.traces import EventParams, read_event_params
 
-_REPLAYED = ("lane", "group", *COMMUNICATION, "chosen", "uncovered")
+_REPLAYED = ("lane", "group", *COMMUNICATION, "chosen")
 """The columns of nodes that a replay needs, besides those that are always loaded and durations."""
 
 
@@ -105,38 +108,49 @@ class TraceTask(Struct, frozen=True):
     def predict(self, part: Part) -> tuple[Predicted, frozenset[str]]:
         """Return the predictions for a part, and the patterns of dilations that were used.
 
-        The part gets columns: `chosen`, whether a node is of the types that are rewritten;
-        `new_s`, the new durations before they are rounded; `uncovered`, whether a chosen node is
-        not covered.
+        The part gets columns: `chosen`, whether a node is of the types that are rewritten; and
+        `new_s`, the new durations before they are rounded.
         """
         chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
         rows = np.flatnonzero(chosen)
         factors, patterns = dilations_of(self.dilations, len(rows), lambda: part["name"][rows])
-        params, uncovered = NO_RECORDS, np.zeros_like(chosen)
-        if self.params is not None:
-            params, _ = self.params.records(part, rows)
-            uncovered |= chosen
+        params = NO_RECORDS if self.params is None else self.params.records(part, rows)[0]
         predicted = self.predictor.predict(params, np.array([part.unit.rank]))
         new_s, by_model = old_s.copy(), predicted.covered_seb
         new_s[rows] *= factors
         new_s[by_model] = predicted.duration_s[predicted.is_covered]
-        uncovered[by_model] = False
-        part.columns |= {"chosen": chosen, "new_s": new_s, "uncovered": uncovered}
+        part.columns |= {"chosen": chosen, "new_s": new_s}
         return predicted, patterns
 
 
-def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Events:
+class Loaded(NamedTuple):
+    """The events of a unit that a replay needs, and what the model was asked for."""
+
+    events: Events
+    asked: frozenset[str]
+    """The names of events, in the sense of the timings."""
+    uncovered: Counter[EventKey]
+    """How many nodes the model does not cover."""
+    lacking: int
+    """The number of nodes without the values that event params need."""
+
+
+def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Loaded:
     """Return the events of a unit, with the columns that a replay needs.
 
     `tasks` are those that give the events new durations, by the names of the columns for these.
     """
-    loaded = list[Events]()
+    loaded, asked, uncovered, lacking = list[Events](), set[str](), Counter[EventKey](), 0
     for part in parts:
         for name, task in tasks.items():
-            task.predict(part)
+            predicted, _ = task.predict(part)
             part.columns[name] = part["new_s"]
+        asked.update(event for event, _ in predicted.keys)
+        uncovered += predicted.uncovered()
+        if task.params is not None:
+            lacking += int(np.count_nonzero(part["chosen"])) - len(predicted.params.seb)
         loaded.append(part.only((*_REPLAYED, *tasks)))
-    return joined(loaded)
+    return Loaded(joined(loaded), frozenset(asked), uncovered, lacking)
 
 
 def trace_task(

@@ -547,6 +547,34 @@ def test_nodes_that_the_model_does_not_cover_are_named(tmp_path: Path) -> None:
     ) in done.stderr
 
 
+def test_replays_warn_of_events_as_rewrites_do(tmp_path: Path) -> None:
+    """They named nodes, not their groups, called the file unused, and nodes lacking not covered."""
+    names = [f"gemm {{{size}}}" for size in (64, 128)] + ["relu", "conv"]
+    nodes = [node(k, name, attributes=gpu(n=k)) for k, name in enumerate(names, 1)]
+    traces = write_traces(tmp_path / "t", [[*nodes, node(9, "relu", attributes=gpu())]] * 2)
+    params, fit = tmp_path / "params.toml", tmp_path / "fit"
+    params.write_text(
+        '[events."gemm*"]\ngroup = "gemm"\nparams = ["n", "n"]\n'
+        '[events.relu]\ngroup = "max"\nparams = ["n"]\n'
+    )
+    fit.write_text("gemm 1e-6 1e-6\nmax 1e-6 1e-6\n")
+    options: dict[str, Any] = {"coefficients": fit, "event_params": params, "latency": "1us"}
+    rewritten = rewritelog.rewrite(traces, None, dilation=1, model="coefficients", **options)
+    replayed = rewritelog.replay(traces, model="coefficients", **options)
+    swept = rewritelog.sweep(traces, {"dilation": [1]}, model="coefficients", **options)
+    assert replayed.warnings == swept.warnings
+    lacking, uncovered = rewritten.warnings
+    assert replayed.warnings == (re.sub(r" \(rank.*", "", lacking), uncovered)
+    assert lacking.startswith("2 nodes without the values that event params need dilated (rank 0")
+    assert (
+        "6 nodes dilated, since the model does not cover them: 'gemm' (4), 'conv' (2)" in uncovered
+    )
+    timings = {"gemm": ([[1], [2], [4]], [1e-6, 2e-6, 4e-6])}
+    *_, uncovered = rewritelog.replay(traces, timings=timings, event_params=params).warnings
+    timed = "timed with 1 parameter, not as many as its nodes have"
+    assert f"'gemm' (4, {timed}), 'conv' (2), 'max' (2); it covers 'gemm'" in uncovered
+
+
 def test_several_runs_are_compared_in_a_table(tmp_path: Path) -> None:
     paths = [
         write_traces(tmp_path / f"t{length}", [[node(1, duration=length)]] * 2)

@@ -8,6 +8,7 @@ import pytest
 from blocks import in_blocks
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import RewriteLogError, TimingError
 from rewritelog.formats.bgtrace import params as params_module
@@ -120,9 +121,11 @@ def test_values_that_the_model_has_no_answer_for_are_no_other_number_of_paramete
     text += "    def predict(self, X):\n        return X[:, 0] * float('nan')\n"
     (tmp_path / "silent.py").write_text(text)
     timings = write_timings(tmp_path / "lines", *[("k", float(n), float(n)) for n in (1, 2, 4)])
-    options = RewriteOptions(model=f"{tmp_path / 'silent.py'}:Silent", timings=(timings,))
+    silent = f"{tmp_path / 'silent.py'}:Silent"
     answer = "'k' (1, timed with 1 parameter, but the model has no answer for these values)"
-    assert warned(rewrite(logs, None, options), answer)
+    assert warned(rewrite(logs, None, RewriteOptions(model=silent, timings=(timings,))), answer)
+    *_, warning = rewritelog.replay(logs, model=silent, timings=timings).warnings
+    assert answer in warning
 
 
 def test_records_in_any_order_and_large_files(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
