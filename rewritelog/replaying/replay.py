@@ -59,7 +59,10 @@ class Case(Struct, frozen=True):
     def durations_s(self, workload: Workload) -> Floats:
         """Return the duration of each SEB."""
         sebs, nodes, seconds = workload.sebs, workload.nodes, self.seconds.of_sebs.copy()
-        if nodes is not None and not self.network.recorded:
+        if nodes is not None and self.network.recorded:
+            nodes.equalise(seconds, np.maximum)
+            seconds[nodes.received] = 0.0
+        elif nodes is not None:
             seb, steps, step_bytes = nodes.transfers
             delays = delays_s(self.network, step_bytes)
             seconds[seb] = np.multiply(steps, delays, out=np.zeros_like(delays), where=steps > 0)

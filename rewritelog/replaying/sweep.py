@@ -129,7 +129,7 @@ class Sweep(Readable):
         for name in self.axes.keys() & QUANTITIES:
             network.pop(QUANTITIES[name].key, None)
         return {
-            "logs": str(self.logs.folder),
+            "logs": str(self.logs.path),
             "network": network or None,
             "pes": self.pes,
             "recorded_s": self.recorded_s,

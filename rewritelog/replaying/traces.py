@@ -154,7 +154,7 @@ def workload_of(
         waiting=waiting,
         first_of_pe=np.searchsorted(pe, np.arange(len(lanes.rank) + 1)).astype(np.int32),
     )
-    seconds = tuple(Seconds(nodes.durations_s(events[name])) for name in durations)
+    seconds = tuple(Seconds(events[name][order]) for name in durations)
     return Workload(sebs, seconds, names=names.distinct, nodes=nodes)
 
 

@@ -163,7 +163,7 @@ class Nodes(Struct, frozen=True):
     first: Mapping[int, int]
     """The first node of each rank."""
     received: Numbers
-    """The SEBs that receive messages; they take no time, since the sends take it."""
+    """The SEBs that receive messages; as recorded they take no time, since the sends take it."""
     missing: int
     """The number of data dependencies on nodes that are not there."""
     ignored: int
@@ -174,14 +174,6 @@ class Nodes(Struct, frozen=True):
     """The number of collectives that are not of one type and size on all ranks."""
     overridden: int
     """The number of nodes with new durations that take the time of the network instead."""
-
-    def durations_s(self, of_nodes: Floats) -> Floats:
-        """Return the duration of each SEB: of the longest part, or 0 if it receives a message."""
-        seconds = np.empty(len(self.seb))
-        seconds[self.seb] = of_nodes
-        self.equalise(seconds, np.maximum)
-        seconds[self.received] = 0.0
-        return seconds
 
     def equalise(self, seconds: Floats, extreme: np.ufunc) -> None:
         """Give all parts of a collective the shortest or longest of their durations, in place."""

@@ -793,6 +793,16 @@ def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
     assert swept.pes == recorded.pes == 2  # the threads, streams and networks were counted
 
 
+def test_a_sweep_lets_the_longest_part_of_a_collective_change(tmp_path: Path) -> None:
+    """The longest parts were interpolated, as if they were of one rank at all dilations."""
+    parts = [[node(1, name, 100, kind=COLL, attributes=gpu())] for name in "ab"]
+    path = write_traces(tmp_path / "t", parts) / "run"
+    swept = rewritelog.sweep(path, {"dilation": [0.1, 0.5, 3]}, types="COLL", dilation_for={"a": 1})
+    assert [1e6 * point.predicted_s for point in swept.points] == pytest.approx([100, 100, 300])
+    assert not swept.warnings
+    assert swept.to_json()["logs"] == str(path)  # it was the folder, as of all traces there
+
+
 def test_nodes_are_named_by_their_groups(tmp_path: Path) -> None:
     """Nodes of layers have names of their own, each a small share; the file was not used."""
     nodes = [
