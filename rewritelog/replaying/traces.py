@@ -82,16 +82,14 @@ def lanes_of(traces: Traces, events: Events, *, by_group: bool) -> tuple[Lanes, 
 def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload, tuple[str, ...]]:
     """Load traces for replays, with the durations that each task gives them.
 
-    Tasks differ only in these. Also return warnings of missing ranks and unused options. Memory is
-    needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
+    Tasks differ only in these. Also return warnings of unused options and of missing parameters.
+    Memory is needed for all nodes. Raise `DamagedLogError`, or `ModelError`.
     """
     task, named = tasks[0], {f"new_s {number}": each for number, each in enumerate(tasks)}
     ranks = [*task.logs.map(partial(load_events, named))]
     lacking, events = sum(rank.lacking for rank in ranks), joined([rank.events for rank in ranks])
-    names, absent = events["name"], task.logs.absent
-    remarks = [f"{absent}: nothing waits for what is missing"] if absent else []
-    is_rewritten = task.params is not None or task.dilations.factor != 1
-    remarks += [task.no_nodes] if is_rewritten and not events["chosen"].any() else []
+    names, is_rewritten = events["name"], task.params is not None or task.dilations.factor != 1
+    remarks = [task.no_nodes] if is_rewritten and not events["chosen"].any() else []
     remarks += [LACKING.format(count_text(lacking, "node"))] if lacking else []
     read = task.params or task.groups
     remarks += read.unused(matching(read.rules, names.distinct))
@@ -138,6 +136,7 @@ def workload_of(
         events["name"][events["chosen"]].distinct,
         seb,
         dict(zip(traces.pes, first, strict=True)),
+        absent=traces.absent,
         received=seb[receives],
         missing=int(np.count_nonzero(~deps.followed & ~deps.by_control)),
         ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),

@@ -162,6 +162,8 @@ class Nodes(Struct, frozen=True):
     """The SEB of each node, rank by rank."""
     first: Mapping[int, int]
     """The first node of each rank."""
+    absent: str
+    """A phrase for the ranks that are missing, empty if there are none."""
     received: Numbers
     """The SEBs that receive messages; as recorded they take no time, since the sends take it."""
     missing: int
@@ -204,6 +206,8 @@ class Nodes(Struct, frozen=True):
 
     def warnings(self, stalls: int) -> Iterator[str]:
         """Yield what the traces lack, a sentence each."""
+        if self.absent:
+            yield f"{self.absent}: nothing waits for what is missing"
         if self.missing:
             deps = count_text(self.missing, "dependency")
             yield f"{deps} on nodes that are not there: ignored"

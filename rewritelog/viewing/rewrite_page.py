@@ -85,7 +85,7 @@ def rewrite_page(report: RewriteReport) -> str:
         fit = report.fitted.raw
         text = "\n".join((*fit.overview(), "", *fit.summary()))
         sections.append(Section("Fits of the model file", text=text))
-    return page_text(f"Rewrite of {report.logs.folder}", verdict, sections, report.warnings)
+    return page_text(f"Rewrite of {report.logs.path}", verdict, sections, report.warnings)
 
 
 def _shares_section(report: RewriteReport) -> Section:

@@ -339,6 +339,7 @@ def test_some_of_the_ranks_are_enough(tmp_path: Path) -> None:
     rewritten = rewritelog.rewrite(path, tmp_path / "out", dilation=2)
     assert rewritten.run_time is not None
     assert rewritten.run_time.after_s == pytest.approx(45e-6)
+    assert rewritten.warnings == replayed.warnings
     assert sorted(file.name for file in (tmp_path / "out").glob("*.et")) == [
         "run.1.et", "run.3.et",
     ]  # fmt: skip
@@ -935,6 +936,7 @@ def test_pages_show_traces_as_they_show_logs(traces: Path, tmp_path: Path) -> No
     page = tmp_path / "page.html"
     for words, shown in (
         (("rewrite", traces, "--dry-run", "--dilation", "2"), "Busy time of the ranks"),
+        (("rewrite", traces / "run", "--dry-run"), f"Rewrite of {traces / 'run'}"),
         (
             ("rewrite", traces, tmp_path / "o", "--dilation", "2"),
             "Time by node names",
