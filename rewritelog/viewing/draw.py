@@ -56,6 +56,10 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     if the output cannot be written, and what `timeline_view` raises.
     """
     sets = [logs for logs in (request.logs, request.against) if logs is not None]
+    for logs in sets:
+        if request.colour_by == "event" and not isinstance(logs, LogSet):
+            by_event = spelled("colour_by", "event")
+            raise UsageError(f"{by_event} is for bgTrace logs: {logs.path} has {logs.title}")
     output, kind = request.output, request.kind
     if kind is None:
         kind = "svg" if output is None or is_stdout(output) else output.suffix[1:].lower()

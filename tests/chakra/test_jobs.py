@@ -753,12 +753,13 @@ def test_options_of_other_logs_are_refused(
         (("replay", "X", "--lost-as", "a=b"), "--lost-as is for bgTrace logs"),
         (("replay", "X", "--write", "OUT"), "--write is for bgTrace logs"),
         (("timeline", "X", "-o", "OUT", "--messages"), "--messages is for bgTrace logs"),
+        (("timeline", "X", "-o", "OUT", "--colour-by", "event"), "event is for bgTrace logs"),
     ],
 )
 def test_options_of_other_logs_are_refused_by_all_commands(
     traces: Path, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
-    """`export --params` was taken, and without effect."""
+    """`export --params` was taken, and without effect; colours of events left all nodes grey."""
     places = {"X": traces, "OUT": tmp_path / "out.svg"}
     done = run(*(places.get(word, word) for word in words))
     assert done.returncode == 2
