@@ -12,6 +12,7 @@ from msgspec import Struct
 from rewritelog.arrays import Bytes, Floats, Table
 from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
+from rewritelog.errors import UsageError
 from rewritelog.formats import NO_RECORDS
 from rewritelog.formats.traces import (
     COMMUNICATION,
@@ -156,7 +157,13 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Loaded
 def trace_task(
     traces: Traces, predictor: Predictor, options: DurationOptions, most_kept: int = 0
 ) -> TraceTask:
-    """Return the task for the options and a fitted model."""
+    """Return the task for the options and a fitted model.
+
+    Raise `UsageError` for a model of counters, or an unknown type of nodes.
+    """
+    if predictor.fitted.columns == "counters":
+        name = predictor.fitted.name
+        raise UsageError(f"the model {name!r} reads counters: {traces.title} have none")
     choice = options if isinstance(options, NodeChoice) else NodeChoice()
     predicts, names_groups = predictor.fitted.uses_params, options.names_groups
     read = read_event_params(choice.event_params if predicts or names_groups else None)

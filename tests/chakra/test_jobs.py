@@ -767,6 +767,26 @@ def test_options_of_other_logs_are_refused_by_all_commands(
     assert not (tmp_path / "out.svg").exists()
 
 
+def test_a_model_of_counters_is_refused(traces: Path, tmp_path: Path) -> None:
+    """It took the shapes of nodes for counters."""
+    lines, model = tmp_path / "lines", tmp_path / "m.json"
+    lines.write_text(
+        "".join(
+            f"TRACEBIGSIM: event:{{ k }} time:{{ {k} }} params:{{ 1 }} PAPI:{{ {k * k} }}\n"
+            for k in range(1, 9)
+        )
+    )
+    assert run("fit", lines, "--model", "counters", "-o", model).returncode == 0
+    for words in (
+        ("rewrite", traces, "--dry-run", "--fitted", model),
+        ("replay", traces, "--fitted", model),
+        ("sweep", traces, "--vary", "dilation=1,2", "--timings", lines, "--model", "counters"),
+    ):
+        done = run(*words)
+        assert done.returncode == 2
+        assert "reads counters: Chakra execution traces have none" in done.stderr
+
+
 def test_event_params_that_are_not_used_are_not_read(traces: Path, tmp_path: Path) -> None:
     """Their errors ended rewrites and sweeps by a factor, which need no events."""
     broken = tmp_path / "broken.toml"
