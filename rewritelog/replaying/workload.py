@@ -220,9 +220,11 @@ class Nodes(Struct, frozen=True):
             yield f"{received} received that no rank sends: not waited for"
         if self.mismatched:
             collectives = count_text(self.mismatched, "collective")
-            used = "the type of the lowest rank and the largest size are used"
-            why = "a simulator may never end (`rewritelog check` says where)"
-            yield f"{collectives} whose type or size differs between ranks: {used}; {why}"
+            used = "the type of the lowest rank and the largest size are used; " * (
+                not self.recorded
+            )
+            why = "a simulator may never end (`rewritelog check` says where it would not)"
+            yield f"{collectives} whose type or size differs between ranks: {used}{why}"
         if self.overridden:
             nodes = count_text(self.overridden, "node communicates", "nodes communicate")
             instead = "the network's time for them, not their new durations"
