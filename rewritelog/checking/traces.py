@@ -116,7 +116,7 @@ _RULES = (
     Rule(
         "file-name",
         Severity.STOP,
-        "The name of every file ends in .et.",
+        "The name of every file ends in its rank, without zeros before it, and .et.",
         "ASTRA-sim looks for NAME.RANK.et, whether that is packed by gzip or not, and ends with an "
         "error where one is missing; everything here reads NAME.RANK.et.gz, too.",
     ),
@@ -155,8 +155,9 @@ def check_traces(traces: Traces) -> CheckReport:
     if traces.absent:
         findings.add("rank-missing", [Finding(Location(traces.path), traces.absent)])
     for unit in traces.files:
-        if not unit.path.name.endswith(traces.ending):
-            name = f"the name does not end in {traces.ending}"
+        rank = "" if traces.path == unit.path else f".{unit.rank}"
+        if not unit.path.name.endswith(ending := f"{rank}{traces.ending}"):
+            name = f"the name does not end in {ending}"
             findings.add("file-name", [Finding(Location(unit.path), name)])
     return CheckReport(traces.path, findings, TRACE_RULES, traces=traces)
 

@@ -321,9 +321,13 @@ def test_a_packed_file_is_read_and_its_name_is_one_that_no_simulator_finds(tmp_p
     assert (rewritelog.replay(path).pes, rewritelog.replay(path).predicted_s) == (2, plain)
     report = rewritelog.check(path)
     assert report.findings.counts["file-name"] == 1
-    assert f"{packed}: the name does not end in .et" in report.text()
-    packed.rename(path / "run.1.et")
+    assert f"{packed}: the name does not end in .1.et" in report.text()
+    padded = packed.rename(path / "run.01.et")  # it was found to be right
+    assert f"{padded}: the name does not end in .1.et" in rewritelog.check(path).text()
+    padded.rename(path / "run.1.et")
     assert "file-name" not in rewritelog.check(path).findings.counts
+    alone = (path / "run.1.et").rename(path / "x.et")
+    assert "file-name" not in rewritelog.check(alone).findings.counts
 
 
 def test_some_of_the_ranks_are_enough(tmp_path: Path) -> None:
