@@ -134,20 +134,24 @@ def node_events(
     """Return the nodes of a part as slices: a process for each rank, a track for each lane.
 
     Their times and lanes are those of a replay, or without one as recorded; then communication has
-    no lanes of its own.
+    no lanes of its own. Times are whole nanoseconds, since viewers leave out what begins before
+    the end of the last one, even if only by a rounding error.
     """
-    start_s, duration_s = part["start_s"], part["duration_s"]
+    start_us = np.where(part["start_us"] > 0, part["start_us"], np.nan)
+    duration_us = part["duration_us"].astype(np.float64)
     kinds = np.where(part["on_host"], "CPU thread ", "stream ")
     tracks = np.char.add(kinds, part["lane"].astype(np.str_))
     if run is not None and run.workload.nodes is not None:
         nodes = run.workload.nodes
         first = nodes.first[part.unit.rank] + part.first
         seb = nodes.seb[first : first + len(part)]
-        start_s, duration_s = run.times.start_s[seb], run.times.end_s[seb] - run.times.start_s[seb]
+        start_ns, end_ns = (np.rint(1e9 * s[seb]) for s in (run.times.start_s, run.times.end_s))
+        start_us, duration_us = start_ns / 1e3, (end_ns - start_ns) / 1e3
         tracks = nodes.lanes.track[run.workload.sebs.pe[seb]]
-    within = (start_s <= interval[1]) & (start_s + duration_s >= interval[0])
+    from_us, until_us = (_US_PER_S * bound_s for bound_s in interval)
+    within = (start_us <= until_us) & (start_us + duration_us >= from_us)
     columns = [part[name] for name in ("id", "name", "type")]
-    columns += [tracks, start_s * _US_PER_S, duration_s * _US_PER_S]
+    columns += [tracks, start_us, duration_us]
     events = [
         _slice(printable(name) or NO_NAME, traces.types[kind], ts, dur, {"id": number})
         | {"pid": part.unit.rank, "tid": track}
@@ -155,7 +159,7 @@ def node_events(
             *(column[within].tolist() for column in columns), strict=True
         )
     ]
-    unknown = int(np.isnan(start_s).sum())
+    unknown = int(np.isnan(start_us).sum())
     counts = {"nodes": len(events), "left out": unknown, "timed": len(part) - unknown}
     return _lines(events), counts
 

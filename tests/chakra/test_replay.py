@@ -642,6 +642,23 @@ def test_chrome_gets_the_starts_of_a_replay(tmp_path: Path) -> None:
     assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 10]
 
 
+@pytest.mark.parametrize("replayed", [False, True])
+def test_chrome_gets_nodes_that_end_where_the_next_one_begins(
+    tmp_path: Path, replayed: bool
+) -> None:
+    """Starts were rounding errors too early, as 130872.99999999999, within the last nodes."""
+    starts = [1, 130_873, 251_088, 504_276, 522_006]
+    nodes = [
+        node(k, duration=end - start, start=start, attributes=gpu())
+        for k, (start, end) in enumerate(pairwise(starts), 1)
+    ]
+    traces = write_traces(tmp_path / "t", [[node(0, "idle", 1, attributes=gpu()), *nodes]])
+    rewritelog.export(traces, tmp_path / "o", "chrome", replayed=replayed)
+    events = json.loads((tmp_path / "o/trace.json").read_text())["traceEvents"]
+    times = [(event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
+    assert [time for time in times if time[0]] == [(a, b - a) for a, b in pairwise(starts)]
+
+
 def test_an_export_of_a_replay_has_the_nodes_that_ran_of_any_rank(tmp_path: Path) -> None:
     """A rank without nodes was a traceback; nodes that never ran had no start recorded."""
     path = write_traces(tmp_path / "t", [[], [node(1), node(2, deps=[2])], []])
