@@ -88,8 +88,7 @@ def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload
     task, named = tasks[0], {f"new_s {number}": each for number, each in enumerate(tasks)}
     ranks = [*task.logs.map(partial(load_events, named))]
     lacking, events = sum(rank.lacking for rank in ranks), joined([rank.events for rank in ranks])
-    names, is_rewritten = events["name"], task.params is not None or task.dilations.factor != 1
-    remarks = [task.no_nodes] if is_rewritten and not events["chosen"].any() else []
+    names, remarks = events["name"], [*task.about_types(int(events["chosen"].sum()))]
     remarks += [LACKING.format(count_text(lacking, "node"))] if lacking else []
     read = task.params or task.groups
     remarks += read.unused(matching(read.rules, names.distinct))

@@ -164,6 +164,8 @@ class BlockStatistics(Struct):
     rounding: Rounding = NOT_ROUNDED
     on_device_s: float = 0.0
     """The new seconds of nodes that compute on devices; 0 for logs."""
+    chosen: int = 0
+    """The number of nodes of the chosen types; 0 for logs."""
     dependencies: int = 0
     """The dependencies of events; those of SEBs are not counted."""
     kept: list[Events] = []

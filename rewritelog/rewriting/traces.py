@@ -92,19 +92,17 @@ class TraceTask(Struct, frozen=True):
             copy_file(unit.path, files.folder / unit.path.name)
         return statistics
 
-    @property
-    def no_nodes(self) -> str:
-        """The warning that there are no nodes of the chosen types."""
-        types = ", ".join(self.logs.types[number] for number in self.types)
-        return f"there are no nodes of type {types}, so nothing gets a new duration"
-
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:
-        """Yield warnings of unused rules of event params, and if there are no nodes to predict."""
-        if self.params is None:
-            return
-        yield from self.params.unused(statistics.matched_rules)
-        if not statistics.events and not statistics.irregularities:
-            yield self.no_nodes
+        """Yield warnings of unused rules of event params, and if no node is of the chosen types."""
+        if self.params is not None:
+            yield from self.params.unused(statistics.matched_rules)
+        yield from self.about_types(statistics.chosen)
+
+    def about_types(self, chosen: int) -> Iterator[str]:
+        """Yield a warning if no node is of the chosen types, and such nodes get new durations."""
+        if not chosen and (self.params is not None or self.dilations.factor != 1):
+            types = ", ".join(self.logs.types[number] for number in self.types)
+            yield f"there are no nodes of type {types}, so nothing gets a new duration"
 
     def predict(self, part: Part) -> tuple[Predicted, frozenset[str]]:
         """Return the predictions for a part, and the patterns of dilations that were used.
@@ -204,4 +202,5 @@ def _statistics(
         irregularities={"lacking": irregularity} if places and task.params is not None else {},
         events=predicted.by_event(records),
         on_device_s=float(new_s[on_device].sum()),
+        chosen=int(np.count_nonzero(part["chosen"])),
     )

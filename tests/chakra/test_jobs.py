@@ -1092,6 +1092,7 @@ def test_types_without_nodes_are_named(traces: Path, tmp_path: Path) -> None:
         rewritelog.rewrite(traces, **lines),
         rewritelog.replay(traces, **lines),
         rewritelog.replay(traces, dilation=2, **of_memory),
+        rewritelog.rewrite(traces, dilation=2, **of_memory),
     ):
         none = "there are no nodes of type MEM_LOAD, MEM_STORE, so nothing gets a new duration"
         assert none in report.warnings
