@@ -547,8 +547,10 @@ def _about_shares(report: RewriteReport) -> Iterator[str]:
     """Yield warnings of the new time: none, replaced by a simulator, or at the host's speed."""
     options = report.options
     old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
-    if not (old_s or new_s or report.changes_nothing) and report.count(BlockCount.SEBS):
-        items = f"all {report.terms.item}s take no time"
+    others, is_chosen = report.overheads.untouched, report.statistics.chosen or not new_s
+    is_timeless = is_chosen and (old_s, new_s) == (others.old_s, others.new_s)
+    if is_timeless and not report.changes_nothing and report.count(BlockCount.SEBS):
+        items = f"all {report.terms.item}s{' of the chosen types' * (new_s > 0)} take no time"
         yield f"{items}, and a dilation leaves them so: a model that covers them gives durations"
     if options.roofline:
         share = report.statistics.on_device_s / new_s if new_s else 0.0

@@ -821,6 +821,9 @@ def test_a_dilation_of_nodes_without_durations_is_said_to_change_nothing(tmp_pat
         report = rewritelog.rewrite(traces, tmp_path / f"o{place}", dilation=dilation)
         warns = "all nodes take no time, and a dilation leaves them so" in str(report.warnings)
         assert warns == (place == 0)
+    nodes = [node(1, duration=0), node(2, kind=COLL)]  # no warning, since the collective takes time
+    (warning,) = rewritelog.rewrite(write_traces(tmp_path / "c", [nodes]), dilation=2).warnings
+    assert warning.startswith("all nodes of the chosen types take no time, and a dilation leaves")
 
 
 def test_a_damaged_trace_leaves_no_output(traces: Path, tmp_path: Path) -> None:
