@@ -79,6 +79,23 @@ def test_two_or_three_points_say_nothing_of_others(points: int) -> None:
     assert 0.83 < ((low <= measured) & (measured <= high)).mean() < 0.97
 
 
+@pytest.mark.parametrize("times", [5, 50])
+@pytest.mark.parametrize("sizes", [[100, 1000], [100, 1000, 5000]])
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_just_beyond_two_or_three_sizes_times_are_those_at_the_edge(
+    times: int, sizes: list[float], power: int, seed: int
+) -> None:
+    """At 5001 they were said to be a half of those at 5000, or a hundredth of them."""
+    n = np.repeat(np.array(sizes, dtype=float), times)
+    seconds = 1e-6 + 1e-8 * n * (n / 1000) ** (power - 1)
+    seconds *= np.exp(0.05 * np.random.default_rng(seed).normal(size=len(n)))
+    fitted = auto(EventTimings("sizes", n[:, None], seconds))
+    edge = np.array([[min(sizes)], [max(sizes)]])
+    inside, beyond = (fitted.predict("sizes", edge * factor) for factor in ([1], [[0.99], [1.01]]))
+    assert np.abs(beyond / inside - 1).max() < 0.15
+
+
 @pytest.mark.parametrize("values", [[0.0, 1.0], [1.0, 2.0, 3.0]])
 def test_of_flags_there_are_no_others(values: list[float]) -> None:
     flags = np.repeat(values, 30)

@@ -54,6 +54,9 @@ class Parameters(Struct, frozen=True):
     """The numbers of the others, and why no candidate term uses them."""
     constant: frozenset[int]
     """The numbers of ignored parameters that have the same value in all samples."""
+    may_have_values: bool
+    """Whether single values may have terms. With two or three points these would only repeat the
+    times of the points, and end at the edge of the range."""
 
     @classmethod
     def of_samples(cls, samples: Samples) -> Parameters:
@@ -84,7 +87,16 @@ class Parameters(Struct, frozen=True):
                 low = lowest[number - 1]
                 floors[number - 1] = 1.0 if low >= 1 else low / 1000
         used = tuple(scaled)
-        return cls(lowest, highest, floors, correlations, used, ignored, frozenset(constant))
+        return cls(
+            lowest,
+            highest,
+            floors,
+            correlations,
+            used,
+            ignored,
+            frozenset(constant),
+            may_have_values=len(samples.distinct) >= tuning.FEWEST_TO_VALIDATE,
+        )
 
     def functions(self, parameter: int) -> tuple[Expression, ...]:
         """Return the candidate terms of one parameter, the parameter itself first.

@@ -163,12 +163,12 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     for number in parameters.used:
         column = params[:, number - 1]
         values = np.unique(column)
-        if len(values) <= tuning.MOST_VALUES:
-            for value in values.tolist():
-                yield LogTerm(parse(f"p{number}").applied("==", constant(value)))
-        else:
+        if len(values) > tuning.MOST_VALUES:
             for knot in knots_of(column, tuning.DENSE_KNOTS if dense else tuning.KNOTS):
                 yield from _breaks_at(f"p{number}", knot, float(values[0]))
+        elif parameters.may_have_values:
+            for value in values.tolist():
+                yield LogTerm(parse(f"p{number}").applied("==", constant(value)))
     for first, second in combinations(parameters.positive(), 2):
         for knot in knots_of(params[:, first - 1] * params[:, second - 1], tuning.KNOTS):
             yield from _breaks_at(f"(p{first}*p{second})", knot, 1.0)

@@ -98,11 +98,11 @@ def _indicators(
     for number in numbers:
         column = params[:, number - 1]
         values = np.unique(column).tolist()
-        if len(values) <= tuning.MOST_VALUES:
-            own = parse(f"p{number}")
+        own = parse(f"p{number}")
+        if len(values) > tuning.MOST_VALUES:
+            yield from _thresholds(own, column)
+        elif parameters.may_have_values:
             yield from (own.applied("==", constant(value)) for value in values)
-        else:
-            yield from _thresholds(parse(f"p{number}"), column)
     positive = parameters.positive()
     for first, second in combinations([number for number in numbers if number in positive], 2):
         product = params[:, first - 1] * params[:, second - 1]
