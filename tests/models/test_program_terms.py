@@ -290,3 +290,16 @@ def test_an_inverse_goes_on_below_its_least_value() -> None:
     steps = 10 ** rng.uniform(-2, 0, 40)
     fitted = auto(steps[:, None], (1e-5 / steps + 2e-5) * np.exp(rng.normal(0, 0.03, 40)))
     assert fitted.predict("kernel", np.array([[0.001]])) == pytest.approx([0.01], rel=0.15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_at_the_largest_of_few_values_goes_on_beyond_it(seed: int) -> None:
+    """Calls with 32 took a third of the time of those with 16, as if with none of the values."""
+    rng = np.random.default_rng(seed)
+    n, width = np.exp(rng.uniform(5, 11, 200)), 2.0 ** rng.integers(0, 5, 200)
+    seconds = 1e-6 + 1e-9 * n * width * np.where(width >= 16, 3, 1)
+    seconds *= np.exp(0.05 * rng.normal(size=200))
+    predicted = auto(np.column_stack((n, width)), seconds).predict(
+        "kernel", np.array([[1e4, 32.0], [1e5, 32.0]])
+    )
+    assert predicted == pytest.approx(1e-6 + 96e-9 * np.array([1e4, 1e5]), rel=0.2)

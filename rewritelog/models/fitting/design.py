@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints
-from rewritelog.models.expressions import Expression, parse
+from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Samples, random_rows
@@ -134,6 +134,19 @@ class Parameters(Struct, frozen=True):
 def logarithm(name: str, lowest: float) -> str:
     """Return the text of a logarithm of the parameter that is never negative nor undefined."""
     return f"log(max({name}, 1))" if lowest >= 1 else f"log1p({name})"
+
+
+def value_terms(name: str, values: Floats) -> list[Expression]:
+    """Return a term for each of these values, ascending, that is 1 there and else 0.
+
+    Those of the least and the largest go on beyond the range, as predictions at its edge do.
+    """
+    relations = ["<=", *["=="] * (len(values) - 2), ">="]
+    own = parse(name)
+    return [
+        own.applied(relation, constant(value))
+        for relation, value in zip(relations, values.tolist(), strict=True)
+    ]
 
 
 def knots_of(column: Floats, levels: Sequence[float]) -> list[float]:

@@ -317,7 +317,7 @@ def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> I
     for number in parameters.used:
         for text, probability in _single_factors(number, params[:, number - 1], parameters):
             log = float(np.log(probability / NO_FACTOR))
-            yield _Factor(parse(text), log, (number,), indicator=">" in text)
+            yield _Factor(parse(text), log, (number,), indicator=">=" in text)
     several = [number for number in paired if len(np.unique(params[:, number - 1])) > 2]
     for first, second in combinations(several, 2):
         lowest = min(parameters.lowest[first - 1], parameters.lowest[second - 1])
@@ -335,7 +335,7 @@ def _single_factors(
     if len(values) == 2 < len(column):
         for ratio in (*INDICATOR_RATIOS, *(1 / INDICATOR_RATIOS)):
             yield (
-                f"{ratio:.3g}^({name} > {constant(values[0])})",
+                f"{ratio:.3g}^({name} >= {constant(values[1])})",
                 INDICATOR / (2 * len(INDICATOR_RATIOS)),
             )
         if low > 0:

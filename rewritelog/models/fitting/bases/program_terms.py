@@ -27,6 +27,7 @@ from rewritelog.models.fitting.design import (
     SelectionSamples,
     excess_growth,
     knots_of,
+    value_terms,
 )
 from rewritelog.models.fitting.selection import Stepwise, select_terms
 
@@ -97,12 +98,11 @@ def _indicators(
     """Yield terms with the values 0 and 1: branches and thresholds."""
     for number in numbers:
         column = params[:, number - 1]
-        values = np.unique(column).tolist()
-        own = parse(f"p{number}")
+        values = np.unique(column)
         if len(values) > tuning.MOST_VALUES:
-            yield from _thresholds(own, column)
+            yield from _thresholds(parse(f"p{number}"), column)
         elif parameters.may_have_values:
-            yield from (own.applied("==", constant(value)) for value in values)
+            yield from value_terms(f"p{number}", values)
     positive = parameters.positive()
     for first, second in combinations([number for number in numbers if number in positive], 2):
         product = params[:, first - 1] * params[:, second - 1]
