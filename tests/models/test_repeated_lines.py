@@ -96,6 +96,16 @@ def test_just_beyond_two_or_three_sizes_times_are_those_at_the_edge(
     assert np.abs(beyond / inside - 1).max() < 0.15
 
 
+def test_a_size_with_most_lines_does_not_hide_the_others() -> None:
+    """Small calls, 5 of each size beside 10,000 large ones, were predicted to take no time."""
+    n = np.repeat(2.0 ** np.arange(4, 16), [5] * 11 + [10_000])
+    noise = np.exp(0.05 * np.random.default_rng(3).normal(size=len(n)))
+    timings = EventTimings("sizes", n[:, None], (1e-6 + 1e-11 * n**2) * noise)
+    others = np.array([[24.0], [100.0], [1000.0]])
+    predicted = auto(timings).predict("sizes", others)
+    assert relative_errors(predicted, 1e-6 + 1e-11 * others[:, 0] ** 2).max() < 0.1
+
+
 @pytest.mark.parametrize("values", [[0.0, 1.0], [1.0, 2.0, 3.0]])
 def test_of_flags_there_are_no_others(values: list[float]) -> None:
     flags = np.repeat(values, 30)

@@ -21,7 +21,7 @@ from rewritelog.arrays import Floats, Ints
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss
-from rewritelog.models.fitting.samples import Samples, random_rows
+from rewritelog.models.fitting.samples import Samples
 from rewritelog.models.fitting.selection import MOST_TERMS, Stepwise, select_terms
 
 NARROWEST_RANGE = 1e-12
@@ -281,7 +281,7 @@ class SelectionSamples(Struct, Memo, frozen=True):
         """Return a pseudo-random part of at most this many samples, always the same one."""
         if len(self.samples) <= most:
             return self
-        return self.once(most, lambda: self.part(random_rows(len(self.samples), most)))
+        return self.once(most, lambda: self.part(self.samples.random_rows(most)))
 
     @property
     def parameters(self) -> Parameters:

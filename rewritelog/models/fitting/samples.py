@@ -146,7 +146,21 @@ class Samples(Struct, frozen=True, dict=True):
 
     def random_part(self, most: int) -> Samples:
         """Return a pseudo-random part of at most this many samples, always the same one."""
-        return self if len(self) <= most else self.part(random_rows(len(self), most))
+        return self if len(self) <= most else self.part(self.random_rows(most))
+
+    def random_rows(self, most: int) -> Ints:
+        """Return the rows of a pseudo-random part of at most this many samples, ascending.
+
+        Where few points have most of the samples, these do not keep out those of other points: a
+        part has one sample of each point before it has a second one of any.
+        """
+        points, total = self.distinct, len(self)
+        if total <= most or (points.counts**2).sum() * len(points) <= tuning.UNEVEN * total**2:
+            return random_rows(total, most)
+        order, starts = points.in_order(sequence(total))
+        turn = np.empty(total, dtype=np.int64)
+        turn[order] = np.arange(total) - np.repeat(starts[:-1], points.counts)
+        return np.sort(np.lexsort((sequence(total), turn))[:most])
 
 
 def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:

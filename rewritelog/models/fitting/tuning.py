@@ -172,7 +172,8 @@ ENOUGH_RATIOS = 20  # among so many one lies beyond each end of a 90 % interval
 WIDER_WITH_FEW = 0.2  # how much wider, as a share of the width in logarithms, with half as many
 
 # Points count equally in intervals if there are more of them than this multiple of (Σ k)² / Σ k²,
-# where k is the number of samples of a point; else samples do, so that none is left out.
+# where k is the number of samples of a point; else samples do, so that none is left out. So it is
+# in the draw of the samples that a fit is given.
 UNEVEN = 2.0
 
 # Intervals widen per unit of `distance` at least at this rate, since functions reach less far in a
