@@ -177,6 +177,16 @@ def shortest_text(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
+def range_texts(low: float, high: float) -> tuple[str, str]:
+    """Return the ends of a range in six digits, or as many more as its width needs to be seen."""
+    for digits in range(6, 17):
+        texts = f"{low:.{digits}g}", f"{high:.{digits}g}"
+        shown = float(texts[1]) - float(texts[0])
+        if not abs(shown - (high - low)) > 0.01 * (high - low):
+            break
+    return texts
+
+
 def json_number(value: float | None) -> float | None:
     """Return a number for strict JSON: None for one that is not finite."""
     return None if value is None or not math.isfinite(value) else float(value)

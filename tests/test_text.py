@@ -16,6 +16,7 @@ from rewritelog.text import (
     json_number,
     json_text,
     percent_text,
+    range_texts,
     shorten,
     shorten_all,
     time_column,
@@ -156,6 +157,22 @@ def test_numbers_that_json_has(value: float) -> None:
     assert json_number(value) == (value if math.isfinite(value) else None)
     number = json.loads(json.dumps(exact_number(value), allow_nan=False))
     assert str(float(number)) == str(value)
+
+
+@pytest.mark.parametrize(
+    ("ends", "texts"),
+    [
+        ((0.1 + 0.2, 1e7), ("0.3", "1e+07")),
+        ((1.7e9 + 0.5, 1.7e9 + 29.2), ("1700000000.5", "1700000029.2")),
+        ((1e6, 1e6 + 79), ("1000000", "1000079")),
+        ((1e300, 1e300), ("1e+300", "1e+300")),
+        ((-math.inf, math.nan), ("-inf", "nan")),
+    ],
+)
+def test_the_ends_of_a_narrow_range_are_told_apart(
+    ends: tuple[float, float], texts: tuple[str, str]
+) -> None:
+    assert range_texts(*ends) == texts
 
 
 def test_shares_in_per_cent() -> None:

@@ -25,6 +25,7 @@ from rewritelog.text import (
     event_label,
     matches,
     parameter_names,
+    range_texts,
     shorten,
     some_text,
 )
@@ -156,7 +157,7 @@ def span_texts(values: Floats) -> tuple[str, str]:
     """Return the least and the largest value for a table; dashes if there is none."""
     if not len(values):
         return NO_VALUE, NO_VALUE
-    return f"{values.min():.6g}", f"{values.max():.6g}"
+    return range_texts(float(values.min()), float(values.max()))
 
 
 Timings: TypeAlias = Sequence[EventTimings]

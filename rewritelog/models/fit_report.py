@@ -48,6 +48,7 @@ from rewritelog.text import (
     parameter_names,
     percent_text,
     printable,
+    range_texts,
     shortest_text,
     some_text,
     time_text,
@@ -130,7 +131,7 @@ def summarise(fit: EventFit) -> list[str]:
             add("  where parameters were timed: ", _timed_texts(fit), "")
             add("  beyond the range: ", _growth_texts(fit), ", ")
     ranges = (
-        f"p{number} {low:.6g} to {high:.6g}"
+        f"p{number} {' to '.join(range_texts(low, high))}"
         for number, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True), 1)
     )
     add("  range: ", ranges, ", ")

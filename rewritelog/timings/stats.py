@@ -23,6 +23,7 @@ from rewritelog.text import (
     parameter_names,
     percent_text,
     printable,
+    range_texts,
     time_text,
 )
 from rewritelog.timings.read import MalformedLines, line_groups, read_param_names
@@ -98,8 +99,9 @@ class EventStats(Struct):
         count = count_text(self.lines, "line")
         yield f"{printable(self.event)}({', '.join(names)}): {count}, {times}"
         ranges = zip(names, *self.ranges, strict=True)
-        if listed := ", ".join(f"{name} {low:.6g} to {high:.6g}" for name, low, high in ranges):
-            yield f"  range: {listed}"
+        listed = [f"{name} {' to '.join(range_texts(low, high))}" for name, low, high in ranges]
+        if listed:
+            yield f"  range: {', '.join(listed)}"
         if (spread := self.spread) is not None:
             basis = f"{count_text(spread.lines, 'line')} at {count_text(spread.points, 'point')}"
             if spread.left_out:
