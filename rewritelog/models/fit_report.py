@@ -66,6 +66,9 @@ MANY_OUTLIERS = 0.01
 ENOUGH = 8
 """With fewer samples there are no warnings of outliers."""
 
+FEW = 20
+"""With fewer samples their number alone may be why held-out ones are predicted badly."""
+
 FIRST_CALL = 1.5
 """A first call that took this many times as long as the fit predicts, and longer than nineteen in
 twenty other calls, gets a warning."""
@@ -455,14 +458,23 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     long = np.count_nonzero(ratios > OUTLIER_FACTOR)
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
     # calls that merely vary are as often much longer as much shorter
-    if MORE_THAN_NOISE * short < long <= FEW_LONG * len(ratios):
+    if fit.quality.outliers and MORE_THAN_NOISE * short < long <= FEW_LONG * len(ratios):
         return "long calls", (
             f"{percent_text(long / len(ratios), 1)} of the calls took more than twice as long as "
             "predicted: they were disturbed, or do something else; time the event again on an idle "
             "machine, see whether these calls differ, or leave them out of totals with "
             f"{spelled('total', 'typical')}"
         )
-    return "", "look for disturbed measurements or for a missing parameter"
+    advice = "look for disturbed measurements or for a missing parameter"
+    return "", _of_few_lines() if fit.judged.samples < FEW else advice
+
+
+def _of_few_lines(effect: str = "") -> str:
+    """Return advice where lines may be too few; `effect` says what is true of totals."""
+    return (
+        f"so few lines may not tell what determines the time{effect}; add timing lines, or pass "
+        "parameters that determine it"
+    )
 
 
 def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
@@ -473,6 +485,8 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
             "have those of no other; time all parameters that the logs have"
         )
     effect = "" if _total_ratio(fit) == 1 else f", and {effect_on_totals(fit)}"
+    if fit.judged.samples < FEW:
+        return "poor", _of_few_lines(effect)
     return "poor", (
         f"the parameters explain little of the time{effect}; pass parameters that determine it, "
         "split the event by a category, or add timing lines"
@@ -483,10 +497,13 @@ def one_long_call(fit: EventFit) -> float | None:
     """Return how many times as long as predicted one call took; None unless it stands out.
 
     Its held-out ratio is more than `ONE_CALL` times the mean of the others and a large share of the
-    sum of all, few of which are long.
+    sum of all, few of which are long. If the fit itself, which knows the call, is right about it,
+    only the fit without it was wrong.
     """
     ratios = fit.ratios
-    if fit.clock_step_s or len(ratios) < ENOUGH or not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
+    if fit.clock_step_s or len(ratios) < ENOUGH or not fit.quality.outliers:
+        return None
+    if not ratios[-1] > LARGE_SUM_ERROR * ratios.sum():
         return None
     if np.count_nonzero(ratios > OUTLIER_FACTOR) > FEW_LONG * len(ratios):
         return None
