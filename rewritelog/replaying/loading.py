@@ -21,7 +21,7 @@ from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import FAULTS, Record, format_names
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import (
     BlockRecords,
     offset_of,
@@ -78,6 +78,8 @@ class BlockColumns(Struct, frozen=True):
     """The number of param records of each event that the model does not cover."""
     unpaired: int
     """The number of param records that belong to no bracket."""
+    malformed: int
+    """The number of malformed param lines."""
 
 
 def columns_of(
@@ -91,9 +93,9 @@ def columns_of(
     """
     block, (*_, task) = records_of(loaded), tasks
     refuse_infinite(block)
-    records, fitted = NO_RECORDS, task.predictor.fitted
+    records, notes, fitted = NO_RECORDS, ParamNotes(), task.predictor.fitted
     if params is not None:
-        records, _ = read_params(params, loaded, strict=task.strict, columns=fitted.columns)
+        records, notes = read_params(params, loaded, strict=task.strict, columns=fitted.columns)
     predicted = task.predictor.predict(records if fitted.uses_params else NO_RECORDS, loaded.pes)
     paired = Paired.of(block, records)
     levels = _recorded(block, records, paired)
@@ -118,6 +120,7 @@ def columns_of(
         records.events,
         predicted.uncovered(),
         paired.unpaired,
+        notes.malformed,
     )
 
 
@@ -266,6 +269,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         asked=events,
         uncovered=sum((part.uncovered for part in parts), Counter()),
         unpaired=sum(part.unpaired for part in parts),
+        malformed=sum(part.malformed for part in parts),
     )
 
 

@@ -252,6 +252,9 @@ def prepare(
         workload = load_workload(tasks, params)
         if predictor.fitted.uses_params and not len(workload.regions.seb):
             remarks = ("no bracket has a param record, so the model predicts nothing",)
+        if workload.malformed:
+            lines = count_text(workload.malformed, "malformed param line")
+            remarks = (*remarks, f"{lines} not used; `rewritelog check` says which")
         if workload.unpaired:
             unpaired = count_text(workload.unpaired, "param record")
             why = "the params may belong to other logs; `rewritelog check` says which"

@@ -272,6 +272,8 @@ class Workload(Struct, frozen=True):
     """How many param records or nodes of each event the model does not cover."""
     unpaired: int = 0
     """The number of param records that belong to no bracket."""
+    malformed: int = 0
+    """The number of malformed param lines."""
     nodes: Nodes | None = None
     """What only traces have; None for logs."""
 

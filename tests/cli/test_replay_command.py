@@ -261,6 +261,16 @@ def test_params_of_other_logs_are_told_from_a_program_without_useful_time(
     assert run(command, logs).stderr == ""
 
 
+@pytest.mark.parametrize("words", [["replay"], ["lost-cycles"], ["sweep", "--vary", "latency=1us"]])
+def test_a_malformed_param_line_is_warned_of(words: list[str], logs: Path) -> None:
+    """Its bracket kept the host's duration, without a word, whatever the model was."""
+    with (logs / "param.0").open("a") as file:
+        file.write("0 TRACEBIGSIM: event:{ k } seqno: { 0 } params:{ oops }\n")
+    done = run(words[0], logs, *words[1:], "--fail-on-warning")
+    assert done.returncode == 1
+    assert "warning: 1 malformed param line not used; `rewritelog check` says which" in done.stderr
+
+
 def test_an_event_with_the_name_of_a_seb_is_told_from_it(logs: Path) -> None:
     (logs / "param.0").unlink()
     write_params(logs, 0, (0, "first", 4))
