@@ -155,12 +155,15 @@ def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
     if isinstance(report, str):
         sys.stdout.write(report and report + "\n")
     elif not cls.prints_lines:
-        json = _show(report, command)
-        for path, text in ((command.report_file, json), (command.html, page)):
-            if path is not None:
-                from rewritelog.output.files import write_text_file  # noqa: PLC0415
+        json = _json(report, command)
+        try:
+            _show(report, json, command)
+        finally:  # even if the reader of standard output has gone
+            for path, text in ((command.report_file, json), (command.html, page)):
+                if path is not None:
+                    from rewritelog.output.files import write_text_file  # noqa: PLC0415
 
-                write_text_file(path, text)
+                    write_text_file(path, text)
     return command.exit_code(result)
 
 
@@ -185,13 +188,17 @@ def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command
     return lead(engine, values.get("jobs", 0), do)
 
 
-def _show(report: Readable, command: Command[Any]) -> str:
-    """Print a report as the options request; return it as JSON if they request that."""
-    json = ""
-    if command.as_json or command.report_file is not None:
-        from rewritelog.text import json_text  # noqa: PLC0415
+def _json(report: Readable, command: Command[Any]) -> str:
+    """Return a report as JSON if the options request that."""
+    if not command.as_json and command.report_file is None:
+        return ""
+    from rewritelog.text import json_text  # noqa: PLC0415
 
-        json = json_text(report.to_json(), indent=2) + "\n"
+    return json_text(report.to_json(), indent=2) + "\n"
+
+
+def _show(report: Readable, json: str, command: Command[Any]) -> None:
+    """Print a report as the options request."""
     beside = command.writes_to_stdout
     if command.as_json:
         if not is_stdout(command.report_file):  # else it is written there anyway
@@ -201,7 +208,6 @@ def _show(report: Readable, command: Command[Any]) -> str:
         text = f"{report.text()}\n{rest}" if report.more else report.text()
         console.show(text, err=beside)
     console.hint_all(getattr(report, "hints", ()))
-    return json
 
 
 @contextmanager

@@ -306,6 +306,14 @@ def test_a_closed_pipe_is_silence(name: str) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_files_are_written_although_the_report_cannot_be_printed(tmp_path: Path) -> None:
+    """They were lost when `less` was left before the end of a long report."""
+    words = f"'{SCRIPT}' info '{CELLS}' --report r.json >/dev/full"
+    done = subprocess.run(["sh", "-c", words], cwd=tmp_path, stderr=subprocess.DEVNULL, check=False)
+    assert done.returncode == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"r.json"}
+
+
 @pytest.mark.slow
 def test_a_closed_standard_output_is_no_place_for_a_file(tmp_path: Path) -> None:
     """Else the first file that is opened would have its number, and the report."""
