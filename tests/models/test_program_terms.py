@@ -303,3 +303,15 @@ def test_a_step_at_the_largest_of_few_values_goes_on_beyond_it(seed: int) -> Non
         "kernel", np.array([[1e4, 32.0], [1e5, 32.0]])
     )
     assert predicted == pytest.approx(1e-6 + 96e-9 * np.array([1e4, 1e5]), rel=0.2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_logarithm_below_its_sizes_does_not_take_a_call_of_one_element_for_no_work(
+    seed: int,
+) -> None:
+    """It was 0 there, and calls were said to take a hundredth of those at the edge of the range."""
+    rng = np.random.default_rng(seed)
+    sizes = np.rint(np.exp(rng.uniform(np.log(8), np.log(2000), 20)))
+    seconds = 1e-6 * np.log2(sizes + 1) * np.exp(0.05 * rng.normal(size=20))
+    predicted = auto(sizes[:, None], seconds).predict("kernel", np.array([[1.0], [2.0]]))
+    assert predicted == pytest.approx(1e-6 * np.log2([2.0, 3.0]), rel=0.5)

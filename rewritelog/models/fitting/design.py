@@ -132,8 +132,11 @@ class Parameters(Struct, frozen=True):
 
 
 def logarithm(name: str, lowest: float) -> str:
-    """Return the text of a logarithm of the parameter that is never negative nor undefined."""
-    return f"log(max({name}, 1))" if lowest >= 1 else f"log1p({name})"
+    """Return the text of a logarithm of the parameter that is never negative nor undefined.
+
+    It is 0 only where a sample's is, since a product with it is 0 there, too.
+    """
+    return f"log(max({name}, {2 if lowest >= 2 else 1}))" if lowest >= 1 else f"log1p({name})"
 
 
 def value_terms(name: str, values: Floats) -> list[Expression]:
