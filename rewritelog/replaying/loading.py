@@ -80,6 +80,8 @@ class BlockColumns(Struct, frozen=True):
     """The number of param records that belong to no bracket."""
     malformed: int
     """The number of malformed param lines."""
+    of_no_length: int
+    """The number of param records of SEBs of length 0."""
 
 
 def columns_of(
@@ -121,6 +123,7 @@ def columns_of(
         predicted.uncovered(),
         paired.unpaired,
         notes.malformed,
+        paired.of_no_length,
     )
 
 
@@ -270,6 +273,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         uncovered=sum((part.uncovered for part in parts), Counter()),
         unpaired=sum(part.unpaired for part in parts),
         malformed=sum(part.malformed for part in parts),
+        of_no_length=sum(part.of_no_length for part in parts),
     )
 
 

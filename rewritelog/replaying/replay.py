@@ -25,6 +25,7 @@ from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Seconds, Workload, grouped
 from rewritelog.rewriting.block import RewriteTask, logs_task
 from rewritelog.rewriting.predicting import (
+    OF_NO_LENGTH,
     fit_warnings,
     fitted_predictor,
     warnings_of_uncovered,
@@ -250,7 +251,9 @@ def prepare(
         tasks = _tasks(task, dilates=dilates)
         params = task.params or list_params(options.params or source.folder)
         workload = load_workload(tasks, params)
-        if predictor.fitted.uses_params and not len(workload.regions.seb):
+        if predictor.fitted.uses_params and workload.of_no_length:
+            remarks = (OF_NO_LENGTH.format(count_text(workload.of_no_length, "param record")),)
+        elif predictor.fitted.uses_params and not len(workload.regions.seb):
             remarks = ("no bracket has a param record, so the model predicts nothing",)
         if workload.malformed:
             lines = count_text(workload.malformed, "malformed param line")

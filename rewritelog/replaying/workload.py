@@ -274,6 +274,8 @@ class Workload(Struct, frozen=True):
     """The number of param records that belong to no bracket."""
     malformed: int = 0
     """The number of malformed param lines."""
+    of_no_length: int = 0
+    """The number of param records of SEBs of length 0."""
     nodes: Nodes | None = None
     """What only traces have; None for logs."""
 

@@ -212,9 +212,13 @@ def _irregularities(
         places = [f"PE {pe} SEB {index}" for pe, index in zip(pes, seb.tolist(), strict=True)]
         notes_by_kind[what] = count, places
 
-    missing = np.flatnonzero(patched.records["state"] == core.RECORD_NO_SEB)
-    first = missing[:EXAMPLES]
-    note_sebs("no_seb", len(missing), params.piece[first], params.seb[first])
+    state, seb = patched.records["state"], patched.records["seb"]
+    left_alone = np.flatnonzero(state == core.RECORD_LEFT_ALONE)
+    of_no_length = left_alone[patched.outcomes[seb[left_alone]] == BlockCount.ZERO_LENGTH]
+    missing = np.flatnonzero(state == core.RECORD_NO_SEB)
+    for what, rows in (("no_seb", missing), ("of_no_length", of_no_length)):
+        first = rows[:EXAMPLES]
+        note_sebs(what, len(rows), params.piece[first], params.seb[first])
     for which in IRREGULAR:
         pieces, flag = loaded.pieces, core.IRREGULAR_FLAG << which - BlockCount.MARKS_IRREGULAR
         rows = np.flatnonzero(patched.outcomes & flag)

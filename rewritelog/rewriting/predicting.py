@@ -56,6 +56,12 @@ model has no residuals for the record; no counters, for a model of counters."""
 LACKING = "{} without the values that event params need dilated"
 """The warning of nodes without a parameter that `--event-params` names."""
 
+OF_NO_LENGTH = (
+    "not used: {} of SEBs of length 0, which stay so: emulate without +bgelapse, or give their "
+    "time with BgElapse"
+)
+"""The warning of param records of SEBs that are never rewritten."""
+
 
 def uniform_numbers(seed: int, pe: Ints, seb: Ints, ordinal: Ints) -> Floats:
     """Return a number in [0, 1) for each bracket, determined by the seed and its location.

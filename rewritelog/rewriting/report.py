@@ -25,6 +25,7 @@ from rewritelog.options import declarations, json_value, reported
 from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.predicting import (
     LACKING,
+    OF_NO_LENGTH,
     fit_warnings,
     warnings_of_uncovered,
     warnings_of_unused,
@@ -497,6 +498,7 @@ _IRREGULAR = {
         "param record",
         "not used: {} of SEBs that the log does not have ({}): the params may belong to other logs",
     ),
+    "of_no_length": ("param record", f"{OF_NO_LENGTH} ({{}})"),
     "marks_irregular": (
         "SEB",
         "{} with marks that are unmatched, reversed or outside the SEB dilated as a whole ({})",
@@ -545,15 +547,18 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
 
 def _about_shares(report: RewriteReport) -> Iterator[str]:
     """Yield warnings of the new time: none, replaced by a simulator, or at the host's speed."""
-    options = report.options
-    old_s, new_s = (report.statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
-    others, is_chosen = report.overheads.untouched, report.statistics.chosen or not new_s
+    options, statistics = report.options, report.statistics
+    old_s, new_s = (statistics.seconds(w) for w in (DurationSum.OLD, DurationSum.NEW))
+    others, is_chosen = report.overheads.untouched, statistics.chosen or not new_s
     is_timeless = is_chosen and (old_s, new_s) == (others.old_s, others.new_s)
     if is_timeless and not report.changes_nothing and report.count(BlockCount.SEBS):
         items = f"all {report.terms.item}s{' of the chosen types' * (new_s > 0)} take no time"
-        yield f"{items}, and a dilation leaves them so: a model that covers them gives durations"
+        stay = "a rewrite leaves them so"
+        if statistics.chosen:
+            stay = "a dilation leaves them so: a model that covers them gives durations"
+        yield f"{items}, and {stay}"
     if options.roofline:
-        share = report.statistics.on_device_s / new_s if new_s else 0.0
+        share = statistics.on_device_s / new_s if new_s else 0.0
         yield (
             f"{percent_text(share, 1)} of the new time is computed by devices: with "
             "roofline-enabled, ASTRA-sim takes times of its own for it, and version f66c1da for "

@@ -170,6 +170,27 @@ def test_sebs_without_a_duration_stay_as_they_are(end: float, tmp_path: Path) ->
     assert case.report.count(BlockCount.ZERO_LENGTH) + case.report.count(BlockCount.UNCLOSED) == 1
 
 
+def test_records_of_sebs_of_length_0_are_said_to_be_without_effect(tmp_path: Path) -> None:
+    """All brackets of an emulation with +bgelapse were left out without a word."""
+    log = write_logs(tmp_path / "in", [[seb(0, 0, events=bracket(0, 0)), seb(0, 3), seb(3, -1)]])
+    write_params(log, 0, (0, "k", 4), (2, "k", 4))
+    timings = write_timings(tmp_path / "timings.txt", ("k", 4.0, 4.0))
+    unused = "not used: 1 param record of SEBs of length 0, which stay so: "
+    report = rewritelog.rewrite(log, timings=timings, dilation=1, dry_run=True)
+    (warning,) = [text for text in report.warnings if text.startswith("not used")]
+    assert warning.startswith(unused)
+    assert warning.endswith(" (PE 0 SEB 0)")
+    replay = rewritelog.replay(log, timings=timings)
+    assert sum(text.startswith(unused) for text in replay.warnings) == 1
+    assert "no bracket has a param record" not in str(replay.warnings)
+
+
+def test_sebs_that_take_no_time_are_not_said_to_get_durations_from_a_model(tmp_path: Path) -> None:
+    log = write_logs(tmp_path / "in", [[seb(0, 0)]])
+    (warning,) = rewritelog.rewrite(log, dilation=2, dry_run=True).warnings
+    assert warning == "all SEBs take no time, and a rewrite leaves them so"
+
+
 def test_a_seb_whose_regions_keep_their_length_is_not_touched(tmp_path: Path) -> None:
     # 0.1 + 0.2 and the like: any arithmetic would move a last bit
     original = seb(0.1, 0.7, events=bracket(0.1, 0.3), messages=[message(0.3), message(0.61)])

@@ -349,6 +349,8 @@ class Paired(Struct, frozen=True):
     """The index of each in the block's `brackets`; −1 in a SEB without marks."""
     unpaired: int
     """The number of other records, not counting those of unusable SEBs."""
+    of_no_length: int
+    """The number of records of SEBs of length 0."""
 
     @classmethod
     def of(cls, block: BlockRecords, params: ParamRecords, usable: Flags | None = None) -> Paired:
@@ -368,7 +370,9 @@ class Paired(Struct, frozen=True):
         seb = rows[chosen]
         bracket = np.full(len(seb), -1)
         bracket[marked[seb]] = np.flatnonzero(marked[brackets.seb])
-        return cls(seb, known[chosen], bracket, unpaired)
+        has_no_length = block.sebs["end_time"] == block.sebs["start_time"]
+        of_no_length = int(np.count_nonzero(has_no_length[rows]))
+        return cls(seb, known[chosen], bracket, unpaired, of_no_length)
 
     def times(self, block: BlockRecords) -> Floats:
         """Return start and end of each bracket in seconds since its SEB's start, shape (…, 2).
