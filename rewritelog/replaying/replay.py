@@ -260,8 +260,9 @@ def prepare(
             remarks = (*remarks, f"{lines} not used; `rewritelog check` says which")
         if workload.unpaired:
             unpaired = count_text(workload.unpaired, "param record")
-            why = "the params may belong to other logs; `rewritelog check` says which"
-            remarks = (*remarks, f"{unpaired} not used, since no bracket belongs to them: {why}")
+            why = "marks do not pair up, or the params belong to other logs"
+            remark = f"{unpaired} not used, since no bracket belongs to them: {why}"
+            remarks = (*remarks, f"{remark}; `rewritelog check` says which")
     first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
     if dilates and np.array_equal(first_s, last_s):
         remarks = (*remarks, "the dilation that is varied changes no duration")
