@@ -52,6 +52,7 @@ from rewritelog.text import (
     shortest_text,
     some_text,
     time_text,
+    wrapped,
 )
 
 LARGE_ERROR = 0.2
@@ -184,9 +185,13 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
         share = sum(fit.seconds for fit in others) / (sum(fit.seconds for fit in by_time) or 1.0)
         of_time = f"{percent_text(share, 1)} of the measured time"
         lines.append(f"  and {len(others):,} more with {of_time}")
-    any_left_out = any(fit.left_out and fit.left_out.left_out for fit in shown)
-    tried = "lines left out" if any_left_out else "held-out lines"
-    lines.append(f"  error and sum: of {tried}; ±: nine of ten calls are within")
+    left_out = [bool(fit.left_out and fit.left_out.left_out) for fit in shown]
+    tried = "held-out lines"
+    if any(left_out):
+        tried = f"lines left out, the sum as by rewrite {spelled('total', 'measured')}"
+    if any(left_out) and not all(left_out):
+        tried += " (of held-out lines if all were drawn)"
+    lines += wrapped(f"  error and sum: of {tried}; ±: nine of ten calls are within").split("\n")
     if any(fit.judged is not fit.whole for fit in shown):
         which = "±, verdict " * any(fit.left_out for fit in shown)  # error and sum are of all lines
         lines.append(f"  {which}of an event with classes: of the class from which most errors come")
@@ -241,7 +246,7 @@ def _left_out_texts(left_out: LeftOut | None) -> list[str]:
     """Return how well the lines that a fit was not given are predicted, as parts of a line."""
     if left_out is None:
         return []
-    texts = _error_texts(left_out.mean_relative_error, left_out.sum_error)
+    texts = _error_texts(left_out.mean_relative_error, left_out.sum_error, "total")
     return [*texts, count_text(left_out.left_out, "line")] if texts else []
 
 
@@ -250,12 +255,14 @@ def _timed_texts(fit: EventFit) -> list[str]:
     return [] if fit.exact_matches is None else _error_texts(fit.exact_matches.mean_error)
 
 
-def _error_texts(mean: float | None, of_sum: float | None = None) -> list[str]:
+def _error_texts(mean: float | None, of_sum: float | None = None, what: str = "sum") -> list[str]:
     """Return a mean error, and that of a sum if it is known, as parts of a line, or nothing."""
     if mean is None:
         return []
     texts = [f"mean error {share_text(mean, 2)}"]
-    return texts if of_sum is None else [*texts, f"error of the sum {share_text(of_sum, 2, '+')}"]
+    if of_sum is not None:
+        texts.append(f"error of the {what} {share_text(of_sum, 2, '+')}")
+    return texts
 
 
 def _term_texts(fit: ClassFit) -> list[str]:
@@ -339,8 +346,8 @@ def weak_points(fit: EventFit, event: str = "") -> list[Remark]:
         )
     if fit.left_out and abs(fit.left_out.sum_error or 0.0) > LARGE_SUM_ERROR:
         texts["left out"] = (
-            f"on the {count_text(fit.left_out.left_out, 'timing line')} left out, the sum of the "
-            f"predictions is off by {share_text(fit.left_out.sum_error, 1, '+')}; draw a larger "
+            f"on the {count_text(fit.left_out.left_out, 'timing line')} left out, the predicted "
+            f"total is off by {share_text(fit.left_out.sum_error, 1, '+')}; draw a larger "
             "fraction or fit to all lines"
         )
     label = event_label(event or fit.event, fit.parameters, names=fit.names)

@@ -63,10 +63,11 @@ def _left_out(fit: EventFit, samples: EventTimings, drawn: Flags) -> LeftOut:
     predicted = np.maximum(fit.predict_detailed(others.params).seconds, 0)
     known = np.isfinite(predicted) & np.isfinite(others.seconds)
     predicted, measured = predicted[known], others.seconds[known]
+    totals = predicted * fit.retransformation(others.params[known])
     return LeftOut(
         lines=len(drawn),
         drawn=int(drawn.sum()),
         left_out=len(measured),
         mean_relative_error=mean_relative_error(predicted, measured),
-        sum_error=sum_error(predicted, measured),
+        sum_error=sum_error(totals, measured),
     )

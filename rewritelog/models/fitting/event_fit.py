@@ -120,6 +120,7 @@ class LeftOut(Form, frozen=True, kw_only=True):
     """The number of lines left out that have a prediction."""
     mean_relative_error: float | None
     sum_error: float | None
+    """Of their total, predicted as by `rewrite --total measured`."""
 
 
 class EventFit(
