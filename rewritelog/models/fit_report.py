@@ -192,7 +192,7 @@ def overview(fits: Iterable[EventFit]) -> list[str]:
     if any(left_out) and not all(left_out):
         tried += " (of held-out lines if all were drawn)"
     lines += wrapped(f"  error and sum: of {tried}; ±: nine of ten calls are within").split("\n")
-    if any(fit.judged is not fit.whole for fit in shown):
+    if any(fit.classes[1:] for fit in shown):
         which = "±, verdict " * any(fit.left_out for fit in shown)  # error and sum are of all lines
         lines.append(f"  {which}of an event with classes: of the class from which most errors come")
     return lines

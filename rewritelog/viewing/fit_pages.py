@@ -147,7 +147,7 @@ def shown_events(
     views = views_of(timings, fitted, unseen=unseen)
     views.sort(key=lambda view: -(view.quality[1] or 0.0))
     seen = NEW_LINES if unseen else OWN_LINES if fitted.fits else FITTED_LINES
-    if seen == OWN_LINES and any(fit.judged is not fit.whole for fit in fitted.fits.values()):
+    if seen == OWN_LINES and any(fit.classes[1:] for fit in fitted.fits.values()):
         seen += " Of an event with classes it is that of the class from which most errors come."
     return quality_lines(views, timings.timings), events_sections(views, seen)
 

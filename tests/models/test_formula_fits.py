@@ -227,6 +227,28 @@ def test_a_class_too_small_for_a_fit_of_its_own_is_warned_of(event: MakeTimings)
     assert "dropped: side (fewer than 8 samples in 1 of 2 classes)" in "\n".join(fitted.summary())
 
 
+def test_lines_of_no_class_count_among_the_errors_of_an_event(event: MakeTimings) -> None:
+    """A total that was off by a tenth was said to be certain to 0.0 %: the only class was exact."""
+    n, side = np.arange(1.0, 51), np.r_[np.zeros(43), np.ones(7)]
+    text = '[[formula]]\nevent = "kernel"\nterms = ["1", "p1"]\ncategory = "p2"\n'
+    samples = event(n, side, seconds=1e-6 * n * (1 + 5 * side))
+    fitted = by_formula(text, samples)
+    fit = fitted.fits["kernel", 2]
+    assert fit.judged is fit.whole
+    *_, row, _, note = fitted.overview()
+    assert "good" not in row
+    assert "of the class from which most errors come" in note
+    total_s = float(fitted.predict("kernel", samples.params).sum())
+    spread = fitted.total_spread("kernel", 2)
+    assert spread is not None
+    error = abs(total_s / samples.seconds.sum() - 1)
+    assert 0.01 < error < 2 * spread.common
+    noisy_s = 1e-6 * np.tile(n, 9) * np.random.default_rng(1).normal(1, 0.05, 450)
+    one = by_formula(text, event(np.tile(n, 9), np.r_[np.zeros(449), 1], seconds=noisy_s))
+    assert one.fits["kernel", 2].unclassed == 1
+    assert one.fits["kernel", 2].judged.value == 0
+
+
 def test_a_category_without_a_fit_counts_as_extrapolated(event: MakeTimings) -> None:
     """Calls of a category that was never timed were several times off, without a word."""
     n, side = np.tile(np.arange(1.0, 51), 2), np.repeat([0.0, 2.0], 50)

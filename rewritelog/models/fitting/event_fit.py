@@ -124,7 +124,14 @@ class LeftOut(Form, frozen=True, kw_only=True):
 
 
 class EventFit(
-    Form, frozen=True, kw_only=True, rename={"unusable": "unusable_samples", "left_out": "check"}
+    Form,
+    frozen=True,
+    kw_only=True,
+    rename={
+        "unusable": "unusable_samples",
+        "unclassed": "unclassed_samples",
+        "left_out": "check",
+    },
 ):
     """The fit of one event with one number of parameters."""
 
@@ -135,6 +142,8 @@ class EventFit(
     samples: Count
     unusable: Count = 0
     """Number of samples left out because a number in them is not finite."""
+    unclassed: Count = 0
+    """Number of samples in none of the classes, beside which there are some."""
     seconds: AnyFloat = 0.0
     """The measured time of all samples together."""
     clock_step_s: NotNegative = 0.0
@@ -177,9 +186,16 @@ class EventFit(
 
     @property
     def judged(self) -> ClassFit:
-        """The fit by which the event is judged: that of the class from which most errors come."""
-        classes = self.classes[1:] or self.classes
-        return max(classes, key=lambda part: part.samples * (part.quality.held_out_error or 0.0))
+        """The fit by which the event is judged: that of the class from which most errors come.
+
+        The function of all samples counts as that of the samples in no class.
+        """
+
+        def errors(part: ClassFit) -> float:
+            samples = self.unclassed if part is self.whole else part.samples
+            return samples * (part.quality.held_out_error or 0.0)
+
+        return max((*self.classes[1:], self.whole), key=errors)
 
     @property
     def quality(self) -> Quality:

@@ -67,6 +67,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         for value, rows in large
     ]
     whole = whole._replace(fit=structs.replace(whole.fit, dropped=(*whole.fit.dropped, *small)))
+    classed = sum(int(np.count_nonzero(rows)) for _, rows in large)
     validated = classes or [whole]
     held_out = EventTimings(
         timings.event,
@@ -79,6 +80,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         names=config.names,
         samples=len(usable.seconds),
         unusable=len(timings.seconds) - len(usable.seconds),
+        unclassed=len(usable.seconds) - classed if classes else 0,
         seconds=float(usable.seconds.sum()),
         clock_step_s=coarse_step(usable.seconds) if is_measured(timings.event) else 0.0,
         lowest=lowest,
