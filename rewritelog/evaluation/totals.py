@@ -45,6 +45,8 @@ class CategoryTotal(Struct, frozen=True):
     extrapolated: bool
     negative: bool
     """Whether the fit is negative, which counts as 0 and has no interval."""
+    in_all_runs: bool = True
+    """Whether no other category has lines of more runs."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,18 +89,27 @@ class RunPrediction(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A warning if the run is beyond those that the model was fitted to, or a fit negative."""
+        """Warnings of a run beyond those fitted to, negative fits, and categories of few runs."""
         beyond = [total.category for total in self.categories if total.extrapolated]
         negative = [total.category for total in self.categories if total.negative]
+        rare = [total.category for total in self.categories if not total.in_all_runs]
         at = ", ".join(f"{name}={shortest_text(value)}" for name, value in self.values)
         warnings = list[str]()
         if beyond:
             are = f"{len(beyond)} of {count_text(len(self.categories), 'category')}"
-            warnings.append(f"{are} extrapolated: no run was as large or as small as {at}")
+            warnings.append(
+                f"{are} extrapolated: no run with them was as large or as small as {at}"
+            )
         if negative:
             warnings.append(
                 f"the fit of {some_text(negative, 5)} is below zero at {at}: it counts as 0 s, and "
                 "the interval of the run leaves it out"
+            )
+        if rare:
+            have = f"only some of the runs have lines of {some_text(rare, 5)}"
+            warnings.append(
+                f"{have}: the others do not count as 0 s, so the prediction is that of a run with "
+                f"such time; all runs need the same {spelled('lost_as')}"
             )
         return tuple(warnings)
 
@@ -198,8 +209,9 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
         source = f"`lost-cycles` writes such timing lines with {spelled('timings_out')}"
         raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}; {source}")
     points = [_point(model, fit, values) for fit in fits]
-    categories = []
-    for event, point in zip((fit.event for fit in fits), points, strict=True):
+    categories, runs = [], max(fit.samples for fit in fits)
+    for fit, point in zip(fits, points, strict=True):
+        event = fit.event
         row = PredictedRows.of(fitted, event, np.array([[value for _, value in point]]))
         seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
         is_negative = bool(row.negative[0])
@@ -207,7 +219,8 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
             low = high = 0.0  # a category that no run ever had
         name = event.removeprefix(LOST)
         is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
-        categories.append(CategoryTotal(name, seconds, low, high, is_outside, is_negative))
+        in_all = fit.samples == runs
+        categories.append(CategoryTotal(name, seconds, low, high, is_outside, is_negative, in_all))
     run = RunPrediction(model, points[0], tuple(categories))
     if math.isinf(run.total_s):  # also if a category is NaN
         no_time = (

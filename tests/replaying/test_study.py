@@ -212,6 +212,20 @@ def test_a_category_without_a_prediction_is_not_called_a_time_too_large(tmp_path
         rewritelog.predict_run(fitted, {"P": 4, "D": 2})
 
 
+def test_a_category_that_some_runs_lack_is_warned_of() -> None:
+    """Its time was added without a word, and no run was said to have had so many PEs."""
+    pes = 2.0 ** np.arange(1, 9)
+    lines = {"lost::useful[k]": (pes, pes), "lost::useful[new]": (pes[4:], pes[4:])}
+    fitted = rewritelog.fit({name: (p[:, None], s) for name, (p, s) in lines.items()})
+    beyond, rare = rewritelog.predict_run(fitted, {"P": 8}).warnings
+    assert beyond.startswith("1 of 2 categories extrapolated: no run with them was as large")
+    assert rare.startswith("only some of the runs have lines of useful[new]: ")
+    (beyond,) = rewritelog.predict_run(fitted, {"P": 512}).warnings[:-1]
+    assert beyond.startswith("2 of 2 categories")
+    whole = rewritelog.fit({"lost::useful[k]": (pes[:, None], pes)})
+    assert rewritelog.predict_run(whole, {"P": 8}).warnings == ()
+
+
 def test_errors_of_categories_add_up_as_those_of_independent_ones() -> None:
     """Deviations of 3 and 4 s below, and of 12 and 5 s above: 5 and 13 s of 12 PE-seconds."""
     categories = (
