@@ -76,12 +76,8 @@ class BlockColumns(Struct, frozen=True):
     events: tuple[str, ...]
     uncovered: Counter[EventKey]
     """The number of param records of each event that the model does not cover."""
-    unpaired: int
-    """The number of param records that belong to no bracket."""
-    malformed: int
-    """The number of malformed param lines."""
-    of_no_length: int
-    """The number of param records of SEBs of length 0."""
+    unused: Counter[str]
+    """How many param lines or records are not used, by the reasons of `Workload.unused`."""
 
 
 def columns_of(
@@ -121,9 +117,11 @@ def columns_of(
         block.names[0],
         records.events,
         predicted.uncovered(),
-        paired.unpaired,
-        notes.malformed,
-        paired.of_no_length,
+        Counter(
+            malformed=notes.malformed,
+            unpaired=paired.unpaired,
+            of_no_length=paired.of_no_length,
+        ),
     )
 
 
@@ -271,9 +269,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         repeated_numbers=repeated,
         asked=events,
         uncovered=sum((part.uncovered for part in parts), Counter()),
-        unpaired=sum(part.unpaired for part in parts),
-        malformed=sum(part.malformed for part in parts),
-        of_no_length=sum(part.of_no_length for part in parts),
+        unused=sum((part.unused for part in parts), Counter()),
     )
 
 

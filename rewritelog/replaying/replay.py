@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.opening import open_traces
 from rewritelog.formats.traces import AnyTraces, Traces
+from rewritelog.models.fitted import Fitted
 from rewritelog.replaying.loading import load_workload
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.workload import Numbers, Seconds, Workload, grouped
@@ -225,6 +226,25 @@ class Prepared(Struct, frozen=True):
         return Case(network, seconds)
 
 
+def _about_params(workload: Workload, fitted: Fitted) -> Iterator[str]:
+    """Yield warnings of param lines and records of logs that are not used."""
+    unused = Counter(workload.unused)
+    if fitted.uses_params and unused["of_no_length"]:
+        yield OF_NO_LENGTH.format(count_text(unused["of_no_length"], "param record"))
+    elif fitted.uses_params and not len(workload.regions.seb):
+        yield "no bracket has a param record, so the model predicts nothing"
+    if unused["malformed"]:
+        lines = count_text(unused["malformed"], "malformed param line")
+        yield f"{lines} not used; `rewritelog check` says which"
+    if unused["unpaired"]:
+        unpaired = count_text(unused["unpaired"], "param record")
+        why = "marks do not pair up, or the params belong to other logs"
+        yield (
+            f"{unpaired} not used, since no bracket belongs to them: {why}; `rewritelog check` "
+            "says which"
+        )
+
+
 def prepare(
     logs: AnyTraces | str | Path,
     options: DurationOptions,
@@ -251,18 +271,7 @@ def prepare(
         tasks = _tasks(task, dilates=dilates)
         params = task.params or list_params(options.params or source.folder)
         workload = load_workload(tasks, params)
-        if predictor.fitted.uses_params and workload.of_no_length:
-            remarks = (OF_NO_LENGTH.format(count_text(workload.of_no_length, "param record")),)
-        elif predictor.fitted.uses_params and not len(workload.regions.seb):
-            remarks = ("no bracket has a param record, so the model predicts nothing",)
-        if workload.malformed:
-            lines = count_text(workload.malformed, "malformed param line")
-            remarks = (*remarks, f"{lines} not used; `rewritelog check` says which")
-        if workload.unpaired:
-            unpaired = count_text(workload.unpaired, "param record")
-            why = "marks do not pair up, or the params belong to other logs"
-            remark = f"{unpaired} not used, since no bracket belongs to them: {why}"
-            remarks = (*remarks, f"{remark}; `rewritelog check` says which")
+        remarks = tuple(_about_params(workload, predictor.fitted))
     first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
     if dilates and np.array_equal(first_s, last_s):
         remarks = (*remarks, "the dilation that is varied changes no duration")

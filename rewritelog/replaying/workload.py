@@ -270,12 +270,9 @@ class Workload(Struct, frozen=True):
     """The events that the model was asked for."""
     uncovered: Mapping[EventKey, int] = {}
     """How many param records or nodes of each event the model does not cover."""
-    unpaired: int = 0
-    """The number of param records that belong to no bracket."""
-    malformed: int = 0
-    """The number of malformed param lines."""
-    of_no_length: int = 0
-    """The number of param records of SEBs of length 0."""
+    unused: Mapping[str, int] = {}
+    """How many param lines are `malformed`, and records `unpaired`, since no bracket belongs to
+    them, or `of_no_length`, as their SEBs are."""
     nodes: Nodes | None = None
     """What only traces have; None for logs."""
 

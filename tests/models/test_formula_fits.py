@@ -243,8 +243,8 @@ def test_lines_of_no_class_count_among_the_errors_of_an_event(event: MakeTimings
     assert spread is not None
     error = abs(total_s / samples.seconds.sum() - 1)
     assert 0.01 < error < 2 * spread.common
-    noisy_s = 1e-6 * np.tile(n, 9) * np.random.default_rng(1).normal(1, 0.05, 450)
-    one = by_formula(text, event(np.tile(n, 9), np.r_[np.zeros(449), 1], seconds=noisy_s))
+    n, side = np.tile(n, 9), np.r_[np.zeros(449), 1]
+    one = by_formula(text, event(n, side, seconds=1e-6 * n * (1 + 5 * side)))
     assert one.fits["kernel", 2].unclassed == 1
     assert one.fits["kernel", 2].judged.value == 0
 

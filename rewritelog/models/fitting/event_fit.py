@@ -37,6 +37,9 @@ from rewritelog.models.form import (
     require_shape,
 )
 
+LEAST_UNCLASSED = 0.1
+"""With less than this share of the samples, those in no class do not count in verdicts and ±."""
+
 
 class ClassFit(Form, frozen=True, kw_only=True):
     """The function of one class of an event's calls, or of all of them."""
@@ -188,14 +191,17 @@ class EventFit(
     def judged(self) -> ClassFit:
         """The fit by which the event is judged: that of the class from which most errors come.
 
-        The function of all samples counts as that of the samples in no class.
+        The function of all samples counts as that of those in no class, unless these are few.
         """
+        judged = list(self.classes[1:])
+        if not judged or self.unclassed >= LEAST_UNCLASSED * self.samples:
+            judged.append(self.whole)
 
         def errors(part: ClassFit) -> float:
             samples = self.unclassed if part is self.whole else part.samples
             return samples * (part.quality.held_out_error or 0.0)
 
-        return max((*self.classes[1:], self.whole), key=errors)
+        return max(judged, key=errors)
 
     @property
     def quality(self) -> Quality:
