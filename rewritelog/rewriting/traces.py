@@ -141,7 +141,7 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Loaded
     """
     loaded, asked, uncovered, lacking = list[Events](), set[str](), Counter[EventKey](), 0
     for part in parts:
-        for name, task in tasks.items():
+        for name, task in tasks.items():  # all of which ask the model for the same
             predicted, _ = task.predict(part)
             part.columns[name] = part["new_s"]
         asked.update(event for event, _ in predicted.keys)
