@@ -286,12 +286,15 @@ class EventFit(
     def drawn_factors(self, params: Floats, uniforms: Floats) -> Floats:
         """Return a held-out ratio for each row, drawn by its uniform random number in [0, 1).
 
-        Ratios to negative predictions are left out.
+        Ratios to negative predictions are left out. The mean of those of exact matches is their
+        factor of totals: where the clock makes times 0 or 1, that of the held-out ratios is larger.
         """
         factors = np.ones(len(params))
         drawn_from = [(each.spread_ratios, rows) for each, rows in self._by_class(params)]
         if (matches := self.exact_matches) is not None:
-            drawn_from.append((matches.ratios, matches.is_in(params, matches.are_exact)))
+            mean = float(matches.ratios.mean()) if len(matches.ratios) else 0.0
+            ratios = matches.ratios * (matches.total_ratio / mean if mean > 0 else 1.0)
+            drawn_from.append((ratios, matches.is_in(params, matches.are_exact)))
         for ratios, rows in drawn_from:
             known = ratios[ratios >= 0]
             if len(known):
