@@ -74,6 +74,19 @@ def test_the_search_is_as_good_as_trying_all_products(monkeypatch: pytest.Monkey
         monkeypatch.undo()
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_the_product_of_three_sizes_is_found(seed: int) -> None:
+    """No pair of them explains much, and the search went on without them."""
+    rng = np.random.default_rng(seed)
+    params = np.rint(np.exp(rng.uniform(0, np.log(500), (8, 3))))
+    seconds = (1e-7 + 1e-9 * params.prod(axis=1)) * np.exp(0.05 * rng.normal(size=8))
+    fitted = fit_event(EventTimings("k", params, seconds), FitConfig())
+    lowest, highest = np.log(params.min(axis=0)), np.log(params.max(axis=0))
+    unseen = np.exp(rng.uniform(lowest, highest, (500, 3)))
+    errors = relative_errors(fitted.predict(unseen), 1e-7 + 1e-9 * unseen.prod(axis=1))
+    assert errors.mean() < 0.06
+
+
 def test_factors_of_one_product_use_different_parameters() -> None:
     rng = np.random.default_rng(8)
     chosen = selection(random_params(rng, 6), np.exp(rng.normal(0, 1, 6)))

@@ -110,6 +110,8 @@ class _Factor(Struct, frozen=True):
     parameters: tuple[int, ...]
     indicator: bool = False
     """Whether its parameter is taken as an indicator."""
+    plain: bool = False
+    """Whether it is itself one of the parameters that most matter."""
 
 
 class _Candidates(NamedTuple):
@@ -160,7 +162,10 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
 
 
 class _BeamSearch:
-    """A beam search: larger products are made of the most probable smaller ones."""
+    """A beam search: larger products are made of the most probable smaller ones, and of plain ones.
+
+    Of p1·p2·p3, p1·p2 is less probable than many a product with p3 in it, such as p1·max(p2, p3).
+    """
 
     def __init__(self, factors: Sequence[_Factor], logs: Floats, times: Floats) -> None:
         """Take the logarithms of the factors, shape (factors, samples), and positive times."""
@@ -170,6 +175,7 @@ class _BeamSearch:
         self._prior = np.array([*(factor.prior for factor in factors), 0.0])
         uses = [sum(1 << number for number in factor.parameters) for factor in factors]
         self._uses = np.array([*uses, 0])
+        self._plain = np.array([*(factor.plain for factor in factors), True])
         self._usable_as_second = np.flatnonzero([not factor.indicator for factor in factors])
         self._single = self._shapes(np.arange(len(self._logs))[:, None])
 
@@ -186,7 +192,8 @@ class _BeamSearch:
             candidates += [alone, with_constant]
             log_posteriors = np.maximum(alone.log_posteriors, with_constant.log_posteriors)
             singles.append(alone._replace(log_posteriors=log_posteriors).best(BEAM_WIDTH))
-            products = singles[-1].products
+            plain = products[self._plain[products].all(axis=1)]
+            products = np.concatenate((singles[-1].products, plain))
         most = _Candidates.together(singles).best(MOST_WITH_SECOND).products
         second_terms = np.tile(self._usable_as_second, len(most))
         products = np.repeat(most, len(self._usable_as_second), axis=0)
@@ -317,7 +324,8 @@ def _factors(params: Floats, parameters: Parameters, paired: Sequence[int]) -> I
     for number in parameters.used:
         for text, probability in _single_factors(number, params[:, number - 1], parameters):
             log = float(np.log(probability / NO_FACTOR))
-            yield _Factor(parse(text), log, (number,), indicator=">=" in text)
+            plain = text == f"p{number}" and number in paired
+            yield _Factor(parse(text), log, (number,), indicator=">=" in text, plain=plain)
     several = [number for number in paired if len(np.unique(params[:, number - 1])) > 2]
     for first, second in combinations(several, 2):
         lowest = min(parameters.lowest[first - 1], parameters.lowest[second - 1])
