@@ -87,6 +87,19 @@ def test_the_product_of_three_sizes_is_found(seed: int) -> None:
     assert errors.mean() < 0.06
 
 
+@pytest.mark.parametrize("sizes", [[1, 4, 16, 48], [1, 8, 27, 64]])
+def test_sizes_far_apart_are_no_depths_of_a_tree(sizes: list[int]) -> None:
+    """Where the largest of them took long, sizes between it and the next were said to take none."""
+    rng = np.random.default_rng(2)
+    params = np.column_stack([rng.choice(np.array(sizes, float), 6), random_params(rng, 6)[:, 0]])
+    seconds = 3e-6 + 1e-9 * (params[:, 0] ** 3 + params[:, 1])
+    seconds *= np.exp(0.06 * rng.normal(size=6))
+    fitted = fit_event(EventTimings("k", params, seconds), FitConfig())
+    between = np.column_stack([np.linspace(1, sizes[-1], 13), np.full(13, 100.0)])
+    expected = 3e-6 + 1e-9 * (between[:, 0] ** 3 + between[:, 1])
+    assert (fitted.predict(between) / expected).min() > 0.3
+
+
 def test_factors_of_one_product_use_different_parameters() -> None:
     rng = np.random.default_rng(8)
     chosen = selection(random_params(rng, 6), np.exp(rng.normal(0, 1, 6)))

@@ -74,6 +74,9 @@ SECOND_TERM = 0.1
 LEAST_INTEGERS = 3
 """The least range of a parameter that may be the depth of a tree."""
 
+DEEPEST_STEP = 12
+"""The most by which the largest depth exceeds the next: with more 2^p is a step at the largest."""
+
 BEAM_WIDTH = 24
 """How many products of n factors are tried with one more factor."""
 
@@ -354,5 +357,6 @@ def _single_factors(
     for text, probability in kinds:
         yield text.format(p=name, log=log, bounded=bounded), probability
     whole = bool((column == np.floor(column)).all())
-    if low >= 0 and whole and LEAST_INTEGERS <= high - low <= high <= tuning.DEEPEST:
+    may_be_depth = whole and low >= 0 and LEAST_INTEGERS <= high - low <= high <= tuning.DEEPEST
+    if may_be_depth and values[-1] - values[-2] <= DEEPEST_STEP:
         yield f"2^min({name}, {2 * high - low:.6g})", TREE
