@@ -154,9 +154,13 @@ class Samples(Struct, frozen=True, dict=True):
         Where few points have most of the samples, these do not keep out those of other points: a
         part has one sample of each point before it has a second one of any.
         """
-        points, total = self.distinct, len(self)
-        if total <= most or (points.counts**2).sum() * len(points) <= tuning.UNEVEN * total**2:
-            return random_rows(total, most)
+        total, rows = len(self), random_rows(len(self), most)
+        if total <= most:
+            return rows
+        counts = DistinctPoints.of_rows(self.params[rows]).counts  # sorting all may take a second
+        if len(counts) > 1 and (counts**2).sum() * len(counts) <= tuning.UNEVEN * most**2:
+            return rows
+        points = self.distinct
         order, starts = points.in_order(sequence(total))
         turn = np.empty(total, dtype=np.int64)
         turn[order] = np.arange(total) - np.repeat(starts[:-1], points.counts)
