@@ -228,7 +228,7 @@ class Prepared(Struct, frozen=True):
 
 def _about_params(workload: Workload, fitted: Fitted) -> Iterator[str]:
     """Yield warnings of param lines and records of logs that are not used."""
-    unused = Counter(workload.unused)
+    unused = workload.unused
     if fitted.uses_params and unused["of_no_length"]:
         yield OF_NO_LENGTH.format(count_text(unused["of_no_length"], "param record"))
     elif fitted.uses_params and not len(workload.regions.seb):

@@ -7,6 +7,7 @@ the logs that is asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -270,7 +271,7 @@ class Workload(Struct, frozen=True):
     """The events that the model was asked for."""
     uncovered: Mapping[EventKey, int] = {}
     """How many param records or nodes of each event the model does not cover."""
-    unused: Mapping[str, int] = {}
+    unused: Counter[str] = field(default_factory=Counter)
     """How many param lines are `malformed`, and records `unpaired`, since no bracket belongs to
     them, or `of_no_length`, as their SEBs are."""
     nodes: Nodes | None = None

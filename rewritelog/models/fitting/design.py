@@ -118,6 +118,19 @@ class Parameters(Struct, frozen=True):
             texts.append(f"1/(1 + {name})")
         return tuple(parse(text) for text in texts)
 
+    def value_terms(self, parameter: int, values: Floats) -> tuple[Expression, ...]:
+        """Return a term for each of its values, ascending, that is 1 there and else 0, if it may.
+
+        Those of the least and the largest go on beyond the range, as predictions at its edge do.
+        """
+        if not self.may_have_values:
+            return ()
+        own, relations = parse(f"p{parameter}"), ["<=", *["=="] * (len(values) - 2), ">="]
+        return tuple(
+            own.applied(relation, constant(value))
+            for relation, value in zip(relations, values.tolist(), strict=True)
+        )
+
     def divisor(self, parameter: int) -> str:
         """Return the text of a divisor: a parameter that is positive in all samples (`floors`)."""
         return f"max(p{parameter}, {self.floors[parameter - 1]:.4g})"
@@ -137,19 +150,6 @@ def logarithm(name: str, lowest: float) -> str:
     It is 0 only where a sample's is, since a product with it is 0 there, too.
     """
     return f"log(max({name}, {2 if lowest >= 2 else 1}))" if lowest >= 1 else f"log1p({name})"
-
-
-def value_terms(name: str, values: Floats) -> list[Expression]:
-    """Return a term for each of these values, ascending, that is 1 there and else 0.
-
-    Those of the least and the largest go on beyond the range, as predictions at its edge do.
-    """
-    relations = ["<=", *["=="] * (len(values) - 2), ">="]
-    own = parse(name)
-    return [
-        own.applied(relation, constant(value))
-        for relation, value in zip(relations, values.tolist(), strict=True)
-    ]
 
 
 def knots_of(column: Floats, levels: Sequence[float]) -> list[float]:

@@ -29,7 +29,7 @@ from rewritelog.models.fitting.regression import (
     singular_values,
     unit_columns,
 )
-from rewritelog.models.fitting.samples import Samples
+from rewritelog.models.fitting.samples import Samples, are_uneven
 from rewritelog.models.form import AnyFloat, Count, Form, Text
 from rewritelog.models.metrics import mean_relative_error, r_squared, sum_error
 from rewritelog.text import count_text
@@ -209,10 +209,10 @@ def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:
         ratios = measured / predicted
     order = np.argsort(ratios, kind="stable")
     order = order[np.isfinite(ratios[order])]
-    ratios, shares = ratios[order], 1 / counts[order]
-    if not len(ratios) or shares.mean() * (1 / shares).mean() <= tuning.UNEVEN:
+    ratios, counts = ratios[order], counts[order]
+    if not len(ratios) or not are_uneven(counts):
         return ratios
-    ends = np.cumsum(shares)
+    ends = np.cumsum(1 / counts)
     return ratios[np.searchsorted(ends, np.linspace(0, ends[-1], len(ends)))]
 
 

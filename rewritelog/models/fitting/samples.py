@@ -17,7 +17,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rewritelog.arrays import GOLDEN, Flags, Floats, Ints, Keys, column_range, median, mix, sequence
+from rewritelog.arrays import (
+    GOLDEN,
+    Flags,
+    Floats,
+    Ints,
+    Keys,
+    column_range,
+    median,
+    mix,
+    occurrences_before,
+    sequence,
+)
 from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings, is_measured
 from rewritelog.models.fitting import tuning
@@ -157,14 +168,17 @@ class Samples(Struct, frozen=True, dict=True):
         total, rows = len(self), random_rows(len(self), most)
         if total <= most:
             return rows
-        counts = DistinctPoints.of_rows(self.params[rows]).counts  # sorting all may take a second
-        if len(counts) > 1 and (counts**2).sum() * len(counts) <= tuning.UNEVEN * most**2:
+        points = DistinctPoints.of_rows(self.params[rows])  # sorting all may take a second
+        if len(points) > 1 and not are_uneven(points.counts[points.point_of_row]):
             return rows
-        points = self.distinct
-        order, starts = points.in_order(sequence(total))
-        turn = np.empty(total, dtype=np.int64)
-        turn[order] = np.arange(total) - np.repeat(starts[:-1], points.counts)
-        return np.sort(np.lexsort((sequence(total), turn))[:most])
+        order = np.argsort(sequence(total))
+        turns = occurrences_before(self.distinct.point_of_row[order])
+        return np.sort(order[np.argsort(turns, kind="stable")[:most]])
+
+
+def are_uneven(counts: Ints) -> bool:
+    """Return whether few points have most of the samples, given the number at each one's point."""
+    return float((1 / counts).mean() * counts.mean()) > tuning.UNEVEN
 
 
 def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:

@@ -22,13 +22,7 @@ from rewritelog.arrays import Floats, median
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.power_laws import LogTerm, power_of, product_of_powers
-from rewritelog.models.fitting.design import (
-    ONE,
-    Parameters,
-    SelectionSamples,
-    knots_of,
-    value_terms,
-)
+from rewritelog.models.fitting.design import ONE, Parameters, SelectionSamples, knots_of
 from rewritelog.models.fitting.regression import least_squares, row_weights
 from rewritelog.models.fitting.selection import Stepwise, select_columns
 
@@ -169,11 +163,11 @@ def breaks(params: Floats, parameters: Parameters) -> Iterator[LogTerm]:
     for number in parameters.used:
         column = params[:, number - 1]
         values = np.unique(column)
-        if len(values) > tuning.MOST_VALUES:
+        if len(values) <= tuning.MOST_VALUES:
+            yield from map(LogTerm, parameters.value_terms(number, values))
+        else:
             for knot in knots_of(column, tuning.DENSE_KNOTS if dense else tuning.KNOTS):
                 yield from _breaks_at(f"p{number}", knot, float(values[0]))
-        elif parameters.may_have_values:
-            yield from map(LogTerm, value_terms(f"p{number}", values))
     for first, second in combinations(parameters.positive(), 2):
         for knot in knots_of(params[:, first - 1] * params[:, second - 1], tuning.KNOTS):
             yield from _breaks_at(f"(p{first}*p{second})", knot, 1.0)

@@ -27,7 +27,6 @@ from rewritelog.models.fitting.design import (
     SelectionSamples,
     excess_growth,
     knots_of,
-    value_terms,
 )
 from rewritelog.models.fitting.selection import Stepwise, select_terms
 
@@ -99,10 +98,10 @@ def _indicators(
     for number in numbers:
         column = params[:, number - 1]
         values = np.unique(column)
-        if len(values) > tuning.MOST_VALUES:
+        if len(values) <= tuning.MOST_VALUES:
+            yield from parameters.value_terms(number, values)
+        else:
             yield from _thresholds(parse(f"p{number}"), column)
-        elif parameters.may_have_values:
-            yield from value_terms(f"p{number}", values)
     positive = parameters.positive()
     for first, second in combinations([number for number in numbers if number in positive], 2):
         product = params[:, first - 1] * params[:, second - 1]
