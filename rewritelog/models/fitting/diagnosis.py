@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 from msgspec.structs import replace
 
-from rewritelog.arrays import Flags, Floats, Ints
+from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
@@ -26,6 +26,7 @@ from rewritelog.models.fitting.regression import (
     Loss,
     columns_of,
     lengths_of,
+    robust_deviation,
     singular_values,
     unit_columns,
 )
@@ -175,7 +176,10 @@ def diagnose(
         validated, held_out_s = samples, predicted_s
         later = ~samples.first & np.isfinite(predicted_s)
     total_ratio = total_ratio_of(
-        validated.seconds[later], held_out_s[later], validated.points.point_of_row[later]
+        validated.seconds[later],
+        held_out_s[later],
+        validated.points.point_of_row[later],
+        calibrated=not samples.relative or len(samples) >= tuning.FEWEST_CALIBRATED,
     )
     return Diagnosis(quality, root, ratios, spread, points, total_ratio)
 
@@ -240,10 +244,16 @@ def thinned(ratios: Floats) -> Floats:
     return np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
 
 
-def total_ratio_of(measured: Floats, predicted: Floats, cluster: Ints) -> float:
-    """Return the factor that corrects sums of predictions, drawn towards 1 if it is uncertain.
+def total_ratio_of(
+    measured: Floats, predicted: Floats, cluster: Ints, *, calibrated: bool = True
+) -> float:
+    """Return the factor that corrects sums of predictions, drawn to what is expected if uncertain.
 
-    Its standard error is that of a weighted mean of ratios in clusters, such as points (W. Cochran,
+    That is 1 if the fit is calibrated. If it is not, its sum is too small: for log-normal errors
+    with the standard deviation s, the least squares of relative errors are those of predictions
+    that are the mean time over exp(2 s²).
+
+    The standard error is that of a weighted mean of ratios in clusters, such as points (W. Cochran,
     Sampling Techniques, 1977, 6.5 and 9A), and at least that of ratios without clusters: if one
     long call is at a point with most of the samples, the sum of the errors there is nearly 0. The
     shrinkage is firm (H.-Y. Gao and A. Bruce, Statistica Sinica 7, 1997).
@@ -253,6 +263,11 @@ def total_ratio_of(measured: Floats, predicted: Floats, cluster: Ints) -> float:
     if len(measured) < tuning.FEWEST_FOR_TOTAL:
         return 1.0
     ratios, weights = measured / predicted, predicted**tuning.SIZE_WEIGHT
+    expected = 1.0
+    if not calibrated and (ratios > 0).any():
+        logs = np.log(ratios[ratios > 0])
+        deviation = robust_deviation(logs - median(logs), 0.0)
+        expected = math.exp(min(2 * deviation**2, tuning.MOST_EXPECTED))
     weights /= weights.sum()
     ratio = float(weights @ ratios)
     errors = weights * (ratios - ratio)
@@ -264,10 +279,10 @@ def total_ratio_of(measured: Floats, predicted: Floats, cluster: Ints) -> float:
     )
     if not ratio > 0 or not math.isfinite(variance):
         return 1.0
-    variances = (ratio - 1) ** 2 / variance if variance > 0 else math.inf
+    variances = (ratio - expected) ** 2 / variance if variance > 0 else math.inf
     beyond = (variances - tuning.UNCERTAIN) / (tuning.CERTAIN - tuning.UNCERTAIN)
     share = min(1.0, max(0.0, beyond))
-    return 1 + share * (ratio - 1)
+    return expected + share * (ratio - expected)
 
 
 @np.errstate(over="ignore")  # of times near 0 the upper end may be infinite
