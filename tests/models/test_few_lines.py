@@ -5,7 +5,7 @@ import pytest
 
 from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting.event_fit import EventFit
-from rewritelog.models.fitting.function import FittedFunction
+from rewritelog.models.fitting.function import FittedFunction, FittedMixture
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 
 
@@ -44,3 +44,16 @@ def test_exact_times_of_a_sum_have_that_sum_alone(seed: int) -> None:
     function = fit_event(timings, FitConfig()).whole.function
     assert isinstance(function, FittedFunction)
     assert sorted(map(str, function.terms)) == ["p1", "p2"]
+
+
+def test_calls_where_members_of_a_mixture_differ_are_not_extrapolated_for_that() -> None:
+    """One term has no combinations: a few calls in a hundred counted as further out than lines."""
+    rng = np.random.default_rng(7)
+    params = np.column_stack((rng.integers(16, 128, 27), rng.integers(1, 9, 27))).astype(float)
+    seconds = 4e-11 * params[:, 0] ** 2 * params[:, 1] * np.exp(0.02 * rng.normal(size=27))
+    fit = fit_event(EventTimings("kernel", params, seconds), FitConfig())
+    function = fit.whole.function
+    assert isinstance(function, FittedMixture)
+    assert len(function.terms) == 1
+    inside = rng.uniform(params.min(axis=0), params.max(axis=0), (300, 2))
+    assert not np.any(fit.predict_detailed(inside).remote)

@@ -1,6 +1,6 @@
 """Diagnosis: how reliable a fit is, judged by its samples and by held-out predictions.
 
-A row with term values t, divided by its predicted time as relative weights do, has the leverage
+A row with term values t, divided by their predicted sum as relative weights do, has the leverage
 tᵀ(XᵀX)⁻¹t, where X is the weighted design matrix of the samples: how far it is from the samples in
 the space of the function's terms. Prediction intervals are made from the ratios of measured to
 predicted times of held-out samples.
@@ -20,7 +20,7 @@ from rewritelog.arrays import Flags, Floats, Ints, median
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples
-from rewritelog.models.fitting.function import AnyFunction, CorrectedFunction
+from rewritelog.models.fitting.function import AnyFunction, CorrectedFunction, sum_of_terms
 from rewritelog.models.fitting.regression import (
     LEAST_LENGTH,
     Loss,
@@ -140,7 +140,8 @@ def diagnose(
     unbounded_s = function.unbounded(samples.params, columns)
     predicted_s = function.bounded(unbounded_s)
     sizes, root = singular_values(unit_columns(triangle)), leverage_root(triangle)
-    leverage = leverages(columns, predicted_s, root, relative=samples.relative)
+    sum_s = sum_of_terms(function, samples.params, columns, predicted_s)
+    leverage = leverages(columns, sum_s, root, relative=samples.relative)
     measured_s = samples.seconds
     ratio = measured_s / predicted_s
     near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
@@ -349,13 +350,14 @@ def leverage_root(triangle: Floats) -> Floats:
     return np.asarray(inverse.T / lengths)
 
 
-def leverages(columns: Floats, predicted_s: Floats, root: Floats, *, relative: bool) -> Floats:
+def leverages(columns: Floats, sum_s: Floats, root: Floats, *, relative: bool) -> Floats:
     """Return each row's leverage from the values of its terms.
 
-    With relative weights its residual is divided by its predicted seconds.
+    With relative weights they are divided by their predicted sum. The seconds of a mixture or a
+    corrected function would say how far these are from the sum, not how far a row is from samples.
     """
     with np.errstate(all="ignore"):
-        weighted = columns / np.abs(predicted_s)[:, None] if relative else columns
+        weighted = columns / np.abs(sum_s)[:, None] if relative else columns
         return np.asarray((weighted @ root.T) ** 2 @ np.ones(root.shape[0]))
 
 

@@ -21,7 +21,7 @@ from rewritelog.models.fitting.diagnosis import (
     leverages,
 )
 from rewritelog.models.fitting.extrapolation import Growth, distance, is_outside
-from rewritelog.models.fitting.function import AnyFunction
+from rewritelog.models.fitting.function import AnyFunction, sum_of_terms
 from rewritelog.models.fitting.regression import columns_of
 from rewritelog.models.form import (
     AnyFloat,
@@ -62,7 +62,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
     quality: Quality
     leverage_root: Floats
     """The matrix L, shape (terms, terms): the leverage of a row with term values t is |L·t|², with
-    relative weights of t over the predicted time."""
+    relative weights of t over its predicted sum."""
     ratios: Floats
     """Measured / predicted seconds of held-out samples, ascending."""
     spread_ratios: Floats
@@ -95,7 +95,8 @@ class ClassFit(Form, frozen=True, kw_only=True):
         columns = columns_of(self.function.terms, params)
         unbounded = self.function.unbounded(params, columns)
         seconds, negative = self.function.bounded(unbounded), unbounded < 0
-        size = leverages(columns, seconds, self.leverage_root, relative=self.quality.relative)
+        sum_s = sum_of_terms(self.function, params, columns, seconds)
+        size = leverages(columns, sum_s, self.leverage_root, relative=self.quality.relative)
         remote = ~(size <= self.quality.largest_leverage * (1 + 1e-9))
         outside = is_outside(params, lowest, highest)
         if self.growth is not None and outside.any():

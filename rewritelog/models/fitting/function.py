@@ -149,6 +149,21 @@ def formula_of(function: AnyFunction) -> Formula:
     return function.formula if isinstance(function, CorrectedFunction) else function
 
 
+def sum_of_terms(
+    function: AnyFunction, params: Floats, columns: Floats, predicted_s: Floats
+) -> Floats:
+    """Return the seconds that a function's terms, `columns`, add up to, which it may then correct.
+
+    `predicted_s` are its seconds, which stand in for a sum of 0, as a member of a mixture may be.
+    """
+    formula = formula_of(function)
+    leading = formula.members[0] if isinstance(formula, FittedMixture) else formula
+    if leading is function:
+        return predicted_s
+    sum_s = leading.predict(params, columns)
+    return np.where(sum_s, sum_s, predicted_s)
+
+
 def mixture_of(functions: Sequence[FittedFunction], weights: Sequence[float]) -> Formula:
     """Return the geometric mean of functions, or the function itself if there is only one."""
     return functions[0] if len(functions) == 1 else FittedMixture(tuple(functions), tuple(weights))
