@@ -300,6 +300,9 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         if untouched
         else ""
     )
+    run = report.run_time
+    if untouched and run is not None and run.network != report.terms.recorded:
+        of_other_types += " (as recorded: the network counts only in the run time)"
     if not report.fitted.uses_params:
         if not report.changes_nothing:
             share = percent_text(alone, 1) if untouched else "All"

@@ -814,6 +814,14 @@ def test_a_roofline_leaves_new_durations_without_effect(traces: Path, tmp_path: 
     assert basis in " ".join(done.stdout.split())
 
 
+def test_shares_are_said_to_be_without_the_network_that_the_run_time_has(traces: Path) -> None:
+    """84 % of the new time was in collectives, which took half of that in the run."""
+    given = rewritelog.rewrite(traces, dilation=2, latency="1us").text()
+    basis = "in nodes of other types (as recorded: the network counts only in the run time)."
+    assert basis in " ".join(given.split())
+    assert "as recorded" not in rewritelog.rewrite(traces, dilation=2).text()
+
+
 def test_a_dilation_of_nodes_without_durations_is_said_to_change_nothing(tmp_path: Path) -> None:
     """Generators leave them to ASTRA-sim's roofline model; there was no warning."""
     for place, (duration, dilation) in enumerate([(0, 2), (0, 1), (10, 0.01)]):
