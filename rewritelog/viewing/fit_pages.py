@@ -92,7 +92,7 @@ def _cells(view: EventView, most: int) -> Iterator[Cell]:
             word = "constant" if "constant" in reason else "copy" if "follows" in reason else ""
             yield Cell(word, title=reason)
         else:
-            title = f"{names[parameter - 1]}: {best.term}"
+            title = f"{names[parameter - 1]}: {fit_report.renaming(names)(str(best.term))}"
             yield _r2_cell(best.held_out_r2, title, parameter)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,11 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
         assert opened.page.locator("#parameter option:checked").inner_text() == "p2 (phase)"
         assert opened.page.evaluate("Pages.model('fit').below[0].axis_label") == "p2 (phase)"
         assert opened.page.input_value("#parameter") == "2"
+        for table, parameter in (("coefficients", "pes"), ("single-terms", "phase")):
+            terms = opened.page.locator(f"#{table} td:first-child").all_inner_texts()
+            assert any(parameter in term for term in terms)
+            assert not any(re.search(r"\bp[12]\b", term) for term in terms)
+        assert "phase" in str(opened.column("curves-data", "label")[0])
         assert sorted({*opened.column("points-data", "x")}) == [0, 1, 2, 3, 4]
         shown = opened.column("points-data", "measured") + opened.column(
             "outliers-data", "measured"

@@ -362,3 +362,11 @@ def test_a_page_does_not_replace_another_kind_of_file(sample_logs: Path, tmp_pat
     assert done.returncode == 1
     assert "exists and is not a page" in done.stderr
     assert page.read_text() == '{"format": "rewritelog model"}'
+
+
+def test_terms_in_the_overview_have_the_names_of_parameters(tmp_path: Path) -> None:
+    timings = {"k": ([[1], [2], [4], [8]], [1e-6, 2e-6, 4e-6, 8e-6])}
+    names = tmp_path / "names.toml"
+    names.write_text('k = ["cells"]\n')
+    page = rewritelog.page(rewritelog.fit(timings, param_names=names))
+    assert 'title="cells: cells"' in page

@@ -19,6 +19,8 @@ const Events = (() => {
     return name === `p${p}` ? name : `p${p} (${name})`;
   }
 
+  const named = (event, terms) => terms.replace(/\bp(\d+)\b/g, (p, number) => event.names[number - 1] ?? p);
+
   const logarithmic = (values) => byId("logarithms").checked && Pages.isWide(values);
 
   function quantile(sorted, share) {
@@ -82,7 +84,7 @@ const Events = (() => {
     if (before) add(before, 1, "the previous fit", "#9A9A9A", "solid", 5);
     if (column) {
       singleTerms.forEach((one, k) => add(column, k + 3,
-        `${one[1]}: error ${percent(one[3])}`, ...state.styles[k], 2));
+        `${named(event, one[1])}: error ${percent(one[3])}`, ...state.styles[k], 2));
       const others = event.parameters > 1 ? ", others at their median" : "";
       const corrected = column(2).some(Number.isFinite);
       if (corrected) add(column, 2, "its formula, not corrected", "#000000", "dashed", 2);
@@ -126,13 +128,15 @@ const Events = (() => {
     const classes = event.coefficients.some((row) => row[0]);
     const heads = ["term", "coefficient, s", "standard error, s"];
     fillTable("coefficients", "Coefficients", classes ? ["class", ...heads] : heads,
-      event.coefficients.map((row) => (classes ? [row[0] || "all", ...row.slice(1)] : row.slice(1))));
+      event.coefficients.map(([of, term, ...numbers]) =>
+        [...(classes ? [of || "all"] : []), named(event, term), ...numbers]));
     fillTable("single-terms", `Functions of one term in ${called(event, state.parameter)}, on held-out lines`,
       ["term", "R²", "mean error", "seconds ="],
-      singleTermsOf(event).map((one) => [one[1], text(one[2], 4), percent(one[3]), one[4]]));
+      singleTermsOf(event).map(([, term, r2, error, formula]) =>
+        [named(event, term), text(r2, 4), percent(error), named(event, formula)]));
     const reason = event.ignored[String(state.parameter)];
     if (reason) {
-      byId("single-terms").append(element("p", `No term is tried in p${state.parameter}: it ${reason.replace(/^p\d+ /, "")}.`));
+      byId("single-terms").append(element("p", `No term is tried in p${state.parameter}: it ${named(event, reason.replace(/^p\d+ /, ""))}.`));
     }
     fillTable("outliers", "Outliers: off from the fit by more than a factor of 2, the furthest first",
       ["line", "parameters", "measured", "predicted", "ratio"],
