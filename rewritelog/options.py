@@ -522,7 +522,7 @@ class NodeChoice(Options, group=MODEL):
     )  # fmt: skip
     event_params: ModelInput = option(
         "Chakra traces: a TOML file of the events and parameters of nodes.",
-        default=None, rare=True, for_traces=True,
+        default=None, for_traces=True,
     )  # fmt: skip
 
     def __post_init__(self) -> None:

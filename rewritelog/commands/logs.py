@@ -74,7 +74,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["Rewr
 
     job = "replaying.run_time:rewrite_and_replay"
     shell = REPORT | {"fail_on_warning", "html", "engine", "verbose"}
-    rare = frozenset({"latency", "bandwidth"})
+    rare = frozenset({"latency", "bandwidth", "event_params"})
 
     out: OptionalFolder = argument(
         OUT_HELP, metavar="OUT", default=None, kw_only=False, needed="dry_run"

@@ -109,7 +109,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
 
     job = "replaying.run:replay_runs"
     shell = REPORT | {"fail_on_warning", "engine", "verbose"}
-    rare = frozenset({"lost_as", "force", "speedup", "dilation_for"})
+    rare = frozenset({"lost_as", "force", "speedup", "dilation_for", "event_params"})
 
     logs: ManyTraces = argument(
         "The log folder, or Chakra traces; of several, or of a folder with a folder for each, a "

@@ -71,6 +71,11 @@ def test_help_fits_80_columns_and_shows_words(command: str) -> None:
         assert kind not in done.stdout
 
 
+def test_the_usual_options_of_timings_are_those_of_the_manual() -> None:
+    """Every example gives it the parameters of nodes, and its help left them out."""
+    assert "--event-params FILE" in rewritelog("timings", "--help").stdout
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_fits_one_screen(command: str) -> None:
     done = rewritelog(*command.split(), "--help", env={"COLUMNS": "80"})
