@@ -109,7 +109,7 @@ class ModelFile(Options):
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-REPORT = frozenset({"as_json", "report_file", "quiet"})
+REPORT = frozenset({"as_json", "report_file", "quiet", "fail_on_warning"})
 ALWAYS = frozenset({"debug", "version", "help", "help_all"})
 """Fields of `Command`: those of commands that print a report, and those of all commands."""
 

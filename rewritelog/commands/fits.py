@@ -87,7 +87,6 @@ class StatsCommand(ParamNamesFile, Outputs, Command["LineStats"]):
     """
 
     job = "timings.stats:line_stats"
-    shell = REPORT | {"fail_on_warning"}
 
 
 class MergeCommand(Outputs, Command["MergedLines"]):
@@ -98,7 +97,6 @@ class MergeCommand(Outputs, Command["MergedLines"]):
     """
 
     job = "timings.merge:merge"
-    shell = REPORT | {"fail_on_warning"}
 
     output: OutputPath = option("The file to write [default: -, standard output].", default="-")
     force: bool = option(
@@ -115,7 +113,7 @@ class TimingsCommand(Jobs, NodeChoice, Command["WrittenTimings"]):
     """
 
     job = "timings.traces:write_timings"
-    shell = REPORT | {"fail_on_warning", "engine"}
+    shell = REPORT | {"engine"}
 
     traces: TracesArgument = argument(
         "Chakra traces: a folder, a file, or FOLDER/NAME.", metavar="TRACES", kw_only=False
@@ -134,7 +132,7 @@ class FitCommand(Jobs, ParamNamesFile, ModelInputs, TimingLines, Command["Fitted
     """
 
     job = "evaluation.fit:fit"
-    shell = REPORT | {"fail_on_warning", "html", "verbose"}
+    shell = REPORT | {"html", "verbose"}
 
     model: ModelArgument = option(
         f"{MODEL_HELP}.", default="auto", metavar="NAME", group=MODEL, complete="model",
@@ -182,7 +180,7 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
     """
 
     job = "evaluation.predict:predictions"
-    shell = frozenset({"as_json", "quiet", "fail_on_warning"})
+    shell = REPORT - {"report_file"}
     prints_lines = True
     exits = "1 if the model predicts none of the records"
     succeeds = "predicted"
@@ -212,7 +210,7 @@ class VerifyCommand(Reading, ParamNamesFile, TimingLines, ModelFile, Command["Ve
     job = "evaluation.verify:verify_lines"
     exits = "1 if the model predicts none of the lines"
     succeeds = "overall.predicted"
-    shell = REPORT | {"fail_on_warning", "html"}
+    shell = REPORT | {"html"}
 
     worst: int = option("How many of the worst lines to show.", default=10, least=0)
 
@@ -229,7 +227,7 @@ class CompareCommand(Jobs, Seed, ModelInputs, TimingLines, Command["CompareRepor
 
     job = "evaluation.compare:compare"
     succeeds = "predicted"
-    shell = REPORT | {"fail_on_warning", "html"}
+    shell = REPORT | {"html"}
 
     models: ModelNames = option(
         "The models to compare [default: auto, least-squares].",
@@ -287,7 +285,7 @@ class SampleCommand(
     """
 
     job = "sampling.sample:sample"
-    shell = REPORT | {"fail_on_warning", "html"}
+    shell = REPORT | {"html"}
 
     timings: OptionalTimings = option(
         "Files of timing lines that exist already; - is standard input.",

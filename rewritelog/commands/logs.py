@@ -73,7 +73,7 @@ class RewriteCommand(RewriteOptions, NetworkOptions, LogsOrTraces, Command["Rewr
     """
 
     job = "replaying.run_time:rewrite_and_replay"
-    shell = REPORT | {"fail_on_warning", "html", "engine", "verbose"}
+    shell = REPORT | {"html", "engine", "verbose"}
     rare = frozenset({"latency", "bandwidth", "event_params"})
 
     out: OptionalFolder = argument(
@@ -112,7 +112,7 @@ class CheckCommand(Jobs, Command["CheckReport"]):
     job = "checking.run:check_opened"
     exits = "1 if any finding is more than an oddity"
     succeeds = "sound"
-    shell = REPORT | {"engine"}
+    shell = REPORT - {"fail_on_warning"} | {"engine"}
 
     logs: UncheckedArgument = argument(TRACES_HELP, metavar="LOGS", kw_only=False)
     params: OptionalInput = option(
@@ -157,7 +157,7 @@ class DiffCommand(Jobs, Command["Comparison"]):
     """
 
     job = "diffing.run:compare_opened"
-    shell = REPORT | {"engine"}
+    shell = REPORT - {"fail_on_warning"} | {"engine"}
     failure = 2
     exits = "0 if they are the same, 1 if they differ, and 2 if they cannot be compared"
     succeeds = "same"
@@ -200,7 +200,7 @@ class TimelineCommand(Jobs, Seed, Selection, LogsOrTraces, Command["Picture"]):
     """
 
     job = "viewing.draw:draw_timeline"
-    shell = frozenset({"quiet", "as_json", "engine"})
+    shell = REPORT - {"report_file"} | {"engine"}
 
     output: OptionalOutput = option(
         "The picture: .png, .svg, .pdf or .html (for -, SVG); - is standard output.",
@@ -277,7 +277,7 @@ class ExportCommand(
     """
 
     job = "exporting.run:export"
-    shell = REPORT | {"fail_on_warning", "engine"}
+    shell = REPORT | {"engine"}
 
     to: Target = option(
         "chrome: JSON for Perfetto and chrome://tracing; parquet, csv: tables; goal: LogGOPSim; "

@@ -108,7 +108,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
     """
 
     job = "replaying.run:replay_runs"
-    shell = REPORT | {"fail_on_warning", "engine", "verbose"}
+    shell = REPORT | {"engine", "verbose"}
     rare = frozenset({"lost_as", "force", "speedup", "dilation_for", "event_params"})
 
     logs: ManyTraces = argument(
@@ -142,7 +142,7 @@ class SweepCommand(NodeChoice, DurationOptions, NetworkOptions, LogsOrTraces, Co
     """
 
     job = "viewing.replay_page:sweep_and_draw"
-    shell = REPORT | {"fail_on_warning", "html", "engine"}
+    shell = REPORT | {"html", "engine"}
     rare = frozenset({"speedup", "dilation_for"})
 
     vary: Vary = option(
@@ -179,7 +179,7 @@ class LostCyclesCommand(LostTimeOptions, NetworkOptions, Logs, Command["StudyRun
     """
 
     job = "replaying.study:study_run"
-    shell = REPORT | {"fail_on_warning", "engine"}
+    shell = REPORT | {"engine"}
     rare = frozenset({"speedup", "dilation_for"})
 
     variables: VariablesOfRun = option(
@@ -203,7 +203,6 @@ class PredictRunCommand(ModelFile, Command["RunPrediction"]):
     """
 
     job = "evaluation.totals:predict_run"
-    shell = REPORT | {"fail_on_warning"}
 
     at: RunPoint = option(
         "The number of PEs, P, and the variables of the study.",

@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 import pytest
 from chosen import by_tier
+from commands import rewritelog as rewritelog_command
 from logbuilder import mark, message, seb, write_logs
 from oracle import VERSIONS_AND_ORDERS, rich_timelines
 
@@ -246,6 +247,9 @@ def test_a_link_out_of_the_log_folder_is_not_copied(tmp_path: Path) -> None:
     with pytest.warns(OutputWarning, match="is a link to a file outside of the log folders"):
         run(source, tmp_path / "out")
     assert not (tmp_path / "out" / "param.0").exists()
+    done = rewritelog_command("convert", source, tmp_path / "out", "--force", "--fail-on-warning")
+    assert done.returncode == 1  # there was no such option
+    assert "is a link to a file outside of the log folders" in done.stderr
 
 
 def test_file_without_timelines_is_written(tmp_path: Path) -> None:
