@@ -151,7 +151,8 @@ def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
                 sys.stdout.write(piece)
         page = "" if command.html is None else command.page(result)
     report = result if cls.prints_lines else command.report(result)
-    console.note_all(getattr(report, "warnings", ()))
+    warned_of = result if isinstance(report, str) else report
+    console.note_all(getattr(warned_of, "warnings", ()))
     if isinstance(report, str):
         sys.stdout.write(report and report + "\n")
     elif not cls.prints_lines:

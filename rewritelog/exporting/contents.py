@@ -15,7 +15,7 @@ from rewritelog.commands.logs import ALWAYS
 from rewritelog.formats import ParamRecords
 from rewritelog.formats.bgtrace.blocks import Block, LoadedBlock, timelines_of
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import (
     DEPENDENCY_ROW,
     EVENT_ROW,
@@ -113,15 +113,20 @@ class Contents(Struct, frozen=True, dict=True):
         return pair_keys(self["sebs"]["pe"], self["sebs"]["seb"])
 
     @cached_property
-    def _read(self) -> dict[int, ParamRecords]:
+    def _read(self) -> dict[int, tuple[ParamRecords, ParamNotes]]:
         """The param records of each block, by the index of its timeline file."""
         return {
-            block.loaded.block.file: read_params(self.params, block.loaded, strict=False)[0]
+            block.loaded.block.file: read_params(self.params, block.loaded, strict=False)
             for block in self.blocks
         }
 
+    @property
+    def malformed(self) -> int:
+        """The number of malformed param lines."""
+        return sum(notes.malformed for _, notes in self._read.values())
+
     def _bracket_rows(self, block: BlockRecords) -> Table:
-        brackets, records = block.brackets, self._read[block.loaded.block.file]
+        brackets, (records, _) = block.brackets, self._read[block.loaded.block.file]
         usable = block.sebs["end_time"] >= block.sebs["start_time"]
         closed = usable[brackets.seb]
         seb, number = brackets.seb[closed], brackets.number[closed]
@@ -137,7 +142,7 @@ class Contents(Struct, frozen=True, dict=True):
         return rows
 
     def _record_rows(self, block: BlockRecords) -> Table:
-        records = self._read[block.loaded.block.file]
+        records, _ = self._read[block.loaded.block.file]
         rows = np.empty(len(records), dtype=PARAM_ROW)
         rows["pe"], rows["seb"] = block.loaded.pes[records.piece], records.seb
         rows["event"] = [records.events[event] for event in records.event.tolist()]

@@ -28,7 +28,7 @@ from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.programs import load_program
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_part, write_tables
-from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.bgtrace.params import about_malformed, list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
@@ -96,10 +96,16 @@ def export(options: ExportCommand) -> Exported:
     pes = list(opened.pes if chosen is None else chosen)
     params = list_params(options.params or opened.folder)
 
-    def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
-        return map_contents(opened, pes, options.interval, params, work, "exporting")
-
     left_out: Counter[str] = Counter()
+
+    def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
+        counted = partial(_with_malformed, work)
+        for result, malformed in map_contents(
+            opened, pes, options.interval, params, counted, "exporting"
+        ):
+            left_out["malformed"] += malformed
+            yield result
+
     of_network = list[str]()
     with new_folder(options.out, force=options.force) as folder:
         if options.to in SIMULATORS:
@@ -126,8 +132,14 @@ def export(options: ExportCommand) -> Exported:
     return Exported(options.out, options.to, len(pes), counts, warnings)
 
 
+def _with_malformed(work: Callable[[Contents], Result], part: Contents, /) -> tuple[Result, int]:
+    """Return what `work` makes of a part, and the number of its malformed param lines."""
+    return work(part), part.malformed
+
+
 def _warnings(counts: Counter[str]) -> Iterator[str]:
     """Yield warnings about what an export leaves out or changes."""
+    yield from about_malformed(counts["malformed"])
     if counts["not sent"]:
         sebs = count_text(counts["not sent"], "SEB")
         yield f"{sebs} started by a message that is never sent, and exported without it"

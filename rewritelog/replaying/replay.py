@@ -17,7 +17,7 @@ from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import list_params
+from rewritelog.formats.bgtrace.params import about_malformed, list_params
 from rewritelog.formats.opening import open_traces
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.models.fitted import Fitted
@@ -233,9 +233,7 @@ def _about_params(workload: Workload, fitted: Fitted) -> Iterator[str]:
         yield OF_NO_LENGTH.format(count_text(unused["of_no_length"], "param record"))
     elif fitted.uses_params and not len(workload.regions.seb):
         yield "no bracket has a param record, so the model predicts nothing"
-    if unused["malformed"]:
-        lines = count_text(unused["malformed"], "malformed param line")
-        yield f"{lines} not used; `rewritelog check` says which"
+    yield from about_malformed(unused["malformed"])
     if unused["unpaired"]:
         unpaired = count_text(unused["unpaired"], "param record")
         why = "marks do not pair up, or the params belong to other logs"

@@ -16,7 +16,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.logs import TimelineCommand
 from rewritelog.errors import UsageError, spelled
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import params_folder
+from rewritelog.formats.bgtrace.params import about_malformed, params_folder
 from rewritelog.formats.traces import AnyTraces, joined, loaded
 from rewritelog.output.files import write_file
 from rewritelog.paths import is_stdout
@@ -74,11 +74,17 @@ def draw_timeline(request: TimelineCommand) -> Picture:
     window, seed = (request.from_s, request.until_s), request.seed if request.messages else None
     view = timeline_view(runs, pes, window, request.colour_by, seed=seed)
     over_time = tuple(view.over_time_json(panel) for panel in view.panels)
+    warnings = tuple(
+        f"{panel.run.logs.path}: {text}" if len(sets) > 1 else text
+        for panel in view.panels
+        for text in about_malformed(panel.malformed)
+    )
     if kind == "html":
-        content = page_text("Timelines", _summary(view), timeline_sections(view)).encode()
+        page = page_text("Timelines", _summary(view), timeline_sections(view), warnings)
+        content = page.encode()
     else:
         content = figure_bytes(view, kind)
-    picture = Picture(content, kind, over_time)
+    picture = Picture(content, kind, over_time, warnings)
     if output is not None:
         write_file(output, picture)
     return picture

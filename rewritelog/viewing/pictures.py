@@ -27,17 +27,23 @@ class Picture(bytes):
     """svg, png, pdf or html."""
     over_time: tuple[dict[str, Any], ...]
     """The share of PEs in each colour over time, for each timeline in the picture; JSON types."""
+    warnings: tuple[str, ...]
+    """What a timeline leaves out, one sentence each."""
 
     def __new__(
-        cls, content: bytes, kind: str, over_time: tuple[dict[str, Any], ...] = ()
+        cls,
+        content: bytes,
+        kind: str,
+        over_time: tuple[dict[str, Any], ...] = (),
+        warnings: tuple[str, ...] = (),
     ) -> Picture:
         """Return the picture of these bytes."""
         picture = super().__new__(cls, content)
-        picture.kind, picture.over_time = kind, over_time
+        picture.kind, picture.over_time, picture.warnings = kind, over_time, warnings
         return picture
 
-    def __getnewargs__(self) -> tuple[bytes, str, tuple[dict[str, Any], ...]]:  # type: ignore[override]
-        return bytes(self), self.kind, self.over_time
+    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return bytes(self), self.kind, self.over_time, self.warnings
 
     def _repr_svg_(self) -> str | None:
         return self.decode() if self.kind == "svg" else None
@@ -65,13 +71,18 @@ class WrittenPicture(Readable):
     path: Path
     picture: Picture
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the picture."""
+        return self.picture.warnings
+
     def text(self) -> str:
         """Return the file and its size."""
         return f"{printable(str(self.path))}: {bytes_text(len(self.picture))}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the shares of PEs in each colour over time."""
-        return {"over_time": list(self.picture.over_time)}
+        return {"over_time": list(self.picture.over_time), "warnings": list(self.warnings)}
 
 
 MOST_PANELS = 4

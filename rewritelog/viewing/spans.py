@@ -9,11 +9,12 @@ from functools import partial
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, occurrences_before, pair_keys
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import Paired, ParamFolder, read_params
+from rewritelog.formats.bgtrace.params import Paired, ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, Records, message_rows, records_of
 from rewritelog.formats.traces import Events
 from rewritelog.replaying.replay import ReplayedRun
@@ -42,6 +43,8 @@ class Spans(Struct, frozen=True, dict=True):
     """Index into `labels`; −1 for a bracket whose event no param record names."""
     seb_row: Ints
     """The row of the SEB itself, or of a bracket's SEB."""
+    malformed: int = 0
+    """The number of malformed param lines."""
 
     @classmethod
     def _of(
@@ -70,10 +73,10 @@ class Spans(Struct, frozen=True, dict=True):
         names, name = block.names
         start_s, end_s = block.sebs["start_time"], block.sebs["end_time"]
         sebs = block.pe, block.index, start_s, end_s, name
-        brackets, events = block.brackets, tuple[str, ...]()
+        brackets, events, notes = block.brackets, tuple[str, ...](), ParamNotes()
         seb_row, times, event = brackets.seb, brackets.times, np.full(len(brackets), -1)
         if params is not None and params.pes:
-            records, _ = read_params(params, loaded, strict=False)
+            records, notes = read_params(params, loaded, strict=False)
             paired, events = Paired.of(block, records), records.events
             rest = ~np.isin(seb_row, paired.seb)
             seb_row = np.append(paired.seb, seb_row[rest])
@@ -81,7 +84,8 @@ class Spans(Struct, frozen=True, dict=True):
             event = np.append(records.event[paired.record], event[rest])
         with np.errstate(over="ignore", invalid="ignore"):
             begins_s, ends_s = start_s[seb_row] + times.T
-        return cls._of(names, sebs, events, (seb_row, begins_s, ends_s, event))
+        spans = cls._of(names, sebs, events, (seb_row, begins_s, ends_s, event))
+        return replace(spans, malformed=notes.malformed)
 
     @classmethod
     def of_replay(cls, outcome: ReplayedRun) -> Spans:
@@ -93,7 +97,8 @@ class Spans(Struct, frozen=True, dict=True):
         begins_s = times.start_s[regions.seb] + after_s
         brackets = regions.seb, begins_s, begins_s + lengths_s, regions.event
         columns = sebs.pe, index, times.start_s, times.end_s, sebs.name
-        return cls._of(workload.names, columns, workload.events, brackets)
+        spans = cls._of(workload.names, columns, workload.events, brackets)
+        return replace(spans, malformed=workload.unused["malformed"])
 
     @classmethod
     def of_events(cls, events: Events, lane: Ints) -> Spans:
@@ -131,6 +136,7 @@ class Spans(Struct, frozen=True, dict=True):
             float(end_s[self.closed[: self.seb_count]].max(initial=-math.inf)),
             name_s,
             event_s,
+            self.malformed,
         )
 
 
@@ -141,6 +147,8 @@ class Extent(Struct, frozen=True):
     latest_s: float = -math.inf
     name_s: Counter[str] = field(default_factory=Counter)
     event_s: Counter[str] = field(default_factory=Counter)
+    malformed: int = 0
+    """The number of malformed param lines."""
 
     def __add__(self, other: Extent) -> Extent:
         return Extent(
@@ -148,6 +156,7 @@ class Extent(Struct, frozen=True):
             max(self.latest_s, other.latest_s),
             self.name_s + other.name_s,
             self.event_s + other.event_s,
+            self.malformed + other.malformed,
         )
 
 

@@ -145,6 +145,8 @@ class Panel(Struct, frozen=True):
     """
     messages: MessageLines | None
     """None if they are not to be drawn."""
+    malformed: int
+    """The number of malformed param lines."""
 
 
 class TimelineView(Struct, frozen=True, dict=True):
@@ -384,7 +386,8 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
         places = np.full(len(run.pes), -1.0)
         places[list(view.pes)] = (np.arange(len(view.pes)) + 0.5) / view.group
         lines = message_lines(run.logs, run.outcome, places, (view.from_s, view.to_s), seed)
-    return Panel(run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines)
+    malformed = extent.malformed
+    return Panel(run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines, malformed)
 
 
 class _CellTimes(NamedTuple):

@@ -264,9 +264,20 @@ def test_params_of_other_logs_are_told_from_a_program_without_useful_time(
     assert run(command, logs).stderr == ""
 
 
-@pytest.mark.parametrize("words", [["replay"], ["lost-cycles"], ["sweep", "--vary", "latency=1us"]])
-def test_a_malformed_param_line_is_warned_of(words: list[str], logs: Path) -> None:
-    """Its bracket kept the host's duration, without a word, whatever the model was."""
+@pytest.mark.parametrize("words", [
+    ["replay"],
+    ["lost-cycles"],
+    ["sweep", "--vary", "latency=1us"],
+    ["export", "out", "--to", "csv"],
+    ["export", "out", "--to", "chrome"],
+    ["timeline", "-o", "-"],
+    ["timeline", "-o", "picture.svg", "--times", "replay"],
+])  # fmt: skip
+def test_a_malformed_param_line_is_warned_of(
+    words: list[str], logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bracket kept the host's duration or had no event, without a word."""
+    monkeypatch.chdir(logs.parent)
     with (logs / "param.0").open("a") as file:
         file.write("0 TRACEBIGSIM: event:{ k } seqno: { 0 } params:{ oops }\n")
     done = run(words[0], logs, *words[1:], "--fail-on-warning")

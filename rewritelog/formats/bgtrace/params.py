@@ -19,7 +19,7 @@ from rewritelog.formats import NO_RECORDS, ParamRecords
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.records import BlockRecords
 from rewritelog.formats.files import InputFile
-from rewritelog.text import FAULTS_SHOWN, bytes_text, fault_text
+from rewritelog.text import FAULTS_SHOWN, bytes_text, count_text, fault_text
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import compression_of, read_text_chunks
 from tracebigsim.lines import LineTable, scan
@@ -42,6 +42,12 @@ MOST_RECORD_BYTES = 256 << 20
 of 16 MB has about a hundred thousand SEBs."""
 
 _NEWLINE = np.frombuffer(b"\n", dtype=np.uint8)
+
+
+def about_malformed(lines: int) -> Iterator[str]:
+    """Yield the warning of jobs that count malformed param lines, if there are any."""
+    if lines:
+        yield f"{count_text(lines, 'malformed param line')} not used; `rewritelog check` says which"
 
 
 class ParamNotes(Struct):
