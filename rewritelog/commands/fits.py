@@ -292,7 +292,7 @@ class SampleCommand(
         default=None, metavar="FILE...", group=MODEL,
     )  # fmt: skip
     fraction: float = option(
-        "Share of all SEBs with a param record, in (0, 1].",
+        "Share of the param records to choose, in (0, 1].",
         default=0.02, metavar="SHARE", above=0, most=1,
     )  # fmt: skip
     method: SampleMethod = option(
@@ -301,7 +301,7 @@ class SampleCommand(
         default="design",
     )  # fmt: skip
     floor: int = option(
-        "Choose at least N SEBs of each event and category, with those timed already.",
+        "Choose at least N records of each event and category, with those timed already.",
         default=5, least=1,
     )  # fmt: skip
     formulas: ModelInput = option(

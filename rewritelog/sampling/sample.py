@@ -41,7 +41,7 @@ from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
 
 LARGE_SHARE = 0.05
-"""A larger share of extrapolated SEBs in a stratum gets a warning."""
+"""A larger share of extrapolated records in a stratum gets a warning."""
 
 SHOWN = 100
 """The number of strata in the text; the JSON report has all of them."""
@@ -153,7 +153,7 @@ class SampleReport(Readable):
         share = self.extrapolated / self.records
         extrapolated = count_text(self.extrapolated, "record")
         chosen = (
-            f"  {count_text(self.chosen, 'SEB')} chosen of {self.records:,} with a param record "
+            f"  {count_text(self.chosen, 'param record')} chosen of {self.records:,} "
             f"({percent_text(self.chosen / self.records)}){replicates}; method {options.method}, "
             f"seed {options.seed}"
         )
@@ -185,14 +185,14 @@ class SampleReport(Readable):
             rows.append((*cells, *(percent_text(share, 1) for share in shares)))
         heads = ["event", "params", *(["category"] if split else [])]
         heads += ["records", "points", "timed", "chosen", "outside", "beyond"]
-        caption = "SEBs by event; outside, beyond: shares that would be extrapolated"
+        caption = "param records by event; outside, beyond: shares that would be extrapolated"
         return TextTable(tuple(heads), rows, most_rows=SHOWN, caption=caption)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
         first_time, size = self.chosen - self.replicates, list[str]()
-        chosen = count_text(first_time, "SEB is chosen", "SEBs are chosen")
+        chosen = count_text(first_time, "param record is chosen", "param records are chosen")
         requested = round(self.options.fraction * self.records)
         if first_time > requested:
             size.append(
@@ -202,7 +202,7 @@ class SampleReport(Readable):
             )
         if first_time < requested:
             size.append(
-                f"{chosen}, fewer than the {requested:,} of {spelled('fraction')}: all other SEBs "
+                f"{chosen}, fewer than the {requested:,} of {spelled('fraction')}: all others "
                 "have parameters that are chosen or timed already"
             )
         return (*self.remarks, *size, *self._span_warnings(), *self._spread_warnings())
@@ -217,7 +217,7 @@ class SampleReport(Readable):
                 if choice.stratum.terms:
                     fit, advice = count_text(choice.coefficients, "coefficient"), ""
                 yield (
-                    f"{label}: {percent_text(share, 1)} of its SEBs would be extrapolated "
+                    f"{label}: {percent_text(share, 1)} of its records would be extrapolated "
                     f"from the {points} measured, for a fit with {fit}; choose a larger "
                     f"{spelled('fraction')} or {spelled('floor')}{advice}"
                 )

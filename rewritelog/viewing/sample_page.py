@@ -49,7 +49,7 @@ def sample_page(report: SampleReport) -> str:
     share, outside = (part / report.records for part in (report.chosen, report.extrapolated))
     summary = (
         (
-            f"{count_text(report.chosen, 'SEB')} chosen of {report.records:,} with a param record "
+            f"{count_text(report.chosen, 'param record')} chosen of {report.records:,} "
             f"({percent_text(share)}), by {report.options.method}, seed {report.options.seed}."
         ),
         (

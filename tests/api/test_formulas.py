@@ -275,7 +275,7 @@ def test_the_repr_of_a_report_is_its_first_sentence_and_not_its_first_line() -> 
     )
     assert repr(rewritelog.info(cells)).endswith("header version 1>")
     chosen = rewritelog.sample(cells, fraction=0.2)
-    assert repr(chosen).startswith("<SampleReport: 16 SEBs chosen of 80 with a param record")
+    assert repr(chosen).startswith("<SampleReport: 16 param records chosen of 80 (")
 
 
 def test_events_with_long_names_and_without_samples() -> None:

@@ -13,7 +13,7 @@ def test_a_list_and_its_report(sample_logs: Path, tmp_path: Path) -> None:
     out, report = tmp_path / "list.txt", tmp_path / "r.json"
     done = run(sample_logs / "cells", "--fraction", "0.25", "-o", out, "--report", report)
     assert done.returncode == 0
-    assert "20 SEBs chosen of 80" in done.stdout
+    assert "20 param records chosen of 80" in done.stdout
     assert "Cell::pairForces" in done.stdout
     lines = out.read_text().splitlines()
     assert lines[1] == "# method design, seed 1, fraction 0.25, floor 5"

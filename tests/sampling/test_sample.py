@@ -99,7 +99,7 @@ def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
         "formulas": None,
         "replicates": 1,
     }
-    assert "18 SEBs chosen of 120 with a param record (15.00 %)" in report.text()
+    assert "18 param records chosen of 120 (15.00 %)" in report.text()
 
 
 def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
     assert f", formulas {tmp_path / 'f.toml'}\n" in (logs.parent / "list.txt").read_text()
-    assert warned(report, "9 SEBs", "more than the 6 of fraction", "floor=")
+    assert warned(report, "9 param records are chosen", "more than the 6 of fraction", "floor=")
 
 
 def test_a_formula_that_cannot_be_used(logs: Path, tmp_path: Path) -> None:
@@ -149,6 +149,14 @@ def test_timed_lines_count_as_known(logs: Path, tmp_path: Path) -> None:
     assert len(report.strata[1].stratum.timed) == 5
 
 
+def test_records_are_not_said_to_be_sebs(tmp_path: Path) -> None:
+    """Each SEB has two brackets: 40 of them were "80 with a param record"."""
+    line = [seb(k, k + 1, events=bracket(0.1, 0.2) + bracket(0.3, 0.4)) for k in range(40)]
+    logs = write_logs(tmp_path / "in", [line])
+    write_params(logs, 0, *[(k // 2, "self", k) for k in range(80)])
+    assert "16 param records chosen of 80 (20.00 %)" in run(logs, fraction=0.2).text()
+
+
 def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) -> None:
     """Half of the SEBs are asked for, but all parameters of the larger event are timed."""
     timed = [
@@ -156,7 +164,9 @@ def test_nothing_is_left_to_choose_of_what_is_timed(logs: Path, tmp_path: Path) 
     ]
     report = run(logs, fraction=0.5, timings=(write_timings(tmp_path / "t", *timed),))
     assert report.chosen == 10
-    assert warned(report, "10 SEBs are chosen, fewer than the 60 of fraction", "timed already")
+    assert warned(
+        report, "10 param records are chosen, fewer than the 60 of fraction", "timed already"
+    )
 
 
 def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def test_a_sample_page_has_each_kind_of_points(logs: Path, timings: Path, tmp_pa
     page = tmp_path / "s.html"
     done = run("sample", logs, "--fraction", "0.5", "--floor", "1", "--html", page)
     assert done.returncode == 0, done.stderr
-    assert "<p>1 SEB chosen of 2 with a param record (50.00 %), by design" in page.read_text()
+    assert "<p>1 param record chosen of 2 (50.00 %), by design" in page.read_text()
     drawn = option(page, "k(p1): p1 and records at the point")
     assert drawn["axes"] == {"below": "p1", "left": "records at the point"}
     sources = drawn["sources"]
