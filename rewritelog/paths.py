@@ -58,14 +58,19 @@ def to_input(value: object, what: str) -> Path:
 
 
 def to_output(value: object, what: str) -> Path:
-    """Return the path of an output, standard output for `-`."""
+    """Return the path of a file to write, standard output for `-`.
+
+    Raise `UsageError` for a text that ends as a folder's does, which a `Path` no longer shows.
+    """
     path = to_path(value, what)
+    if str(value).endswith(os.sep):
+        raise UsageError(f"{what}: {value} ends with {os.sep}, as a folder does: name a file")
     return Path("/dev/stdout") if path == STANDARD_STREAM else path
 
 
 def to_folder(value: object, what: str) -> Path:
     """Return the path of a folder to write; raise `UsageError` for `-`."""
-    path = to_output(value, what)
+    path = to_path(value, what)
     if is_stdout(path):
         raise UsageError(f"{what}: is a folder, and cannot be standard output")
     return path

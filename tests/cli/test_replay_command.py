@@ -204,6 +204,22 @@ def test_an_empty_path_is_not_the_current_folder(logs: Path) -> None:
         assert ": the path is empty" in done.stderr
 
 
+@pytest.mark.parametrize("words", [
+    ["timeline", "-o", "new/"],
+    ["replay", "--report", "new/"],
+    ["lost-cycles", "--timings-out", "new/"],
+])  # fmt: skip
+def test_a_path_of_a_folder_is_no_file_to_write(
+    words: list[str], logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file `new` was written, and not into the folder that was meant."""
+    monkeypatch.chdir(logs.parent)
+    done = run(words[0], logs, *words[1:])
+    assert done.returncode == 2
+    assert "new/ ends with /, as a folder does: name a file" in done.stderr
+    assert not (logs.parent / "new").exists()
+
+
 def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Path) -> None:
     assert run("rewrite", logs, tmp_path / "fast", "--dilation", "0.5").returncode == 0
     report = answer("replay", tmp_path / "fast", "--against", logs, "--latency", "0")
