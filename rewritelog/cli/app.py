@@ -176,16 +176,16 @@ def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command
         result = command.run()
         return None if result is None else (command, result)
 
-    if "engine" not in cls.shell:
+    job, engine, shares = this_job(), values.get("engine", "threads"), "engine" in cls.shell
+    if engine != "mpi" and job.ranks > 1 and job.rank == 0 and cls.shell:
+        advice = "--engine mpi makes them share it" if shares else "one rank is enough"
+        console.note(
+            f"each of {job.ranks} ranks does this {console.run.command} on its own; {advice}"
+        )
+    if not shares:
         return do()
     from rewritelog.running import lead  # noqa: PLC0415
 
-    job, engine = this_job(), values.get("engine", "threads")
-    if engine != "mpi" and job.ranks > 1 and job.rank == 0:
-        console.note(
-            f"each of {job.ranks} ranks does this {console.run.command} on its own; --engine mpi "
-            "makes them share it"
-        )
     return lead(engine, values.get("jobs", 0), do)
 
 

@@ -9,6 +9,7 @@ import time
 from itertools import product
 from pathlib import Path
 
+import commands
 import pytest
 from chosen import by_tier
 from faulty import HANGS_S, SCRIPT, content
@@ -361,6 +362,14 @@ def test_ranks_without_the_engine_mpi_are_told_once(rank: str, notes: int, tmp_p
         check=True,
     )
     assert done.stderr.count("each of 3 ranks does this rewrite on its own") == notes
+
+
+def test_ranks_are_told_of_commands_that_they_cannot_share() -> None:
+    """Each of them did the work, and wrote the outputs, without a word."""
+    timings = CELLS / "timings.txt"
+    told = "each of 3 ranks does this stats on its own; one rank is enough"
+    assert told in commands.rewritelog("stats", timings, env=RANKS).stderr
+    assert commands.rewritelog("completion", "bash", env=RANKS).stderr == ""
 
 
 @pytest.mark.parametrize("rank", ["0", "1"])
