@@ -52,8 +52,9 @@ class MergedLines(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Malformed lines, and files that are given more than once."""
-        return tuple(self.malformed.warnings("line"))
+        """Malformed lines, files that are given more than once, and an output without lines."""
+        nothing = () if self.lines else ("no timing line found: the output is empty",)
+        return (*self.malformed.warnings("line"), *nothing)
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers as a JSON object."""
