@@ -22,7 +22,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Final, ParamSpec, Self, SupportsFloat, TextIO, TypeVar
 
-from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
+from tracebigsim.errors import BracketError, BracketWarning, LineFormatError, TraceFileError
 from tracebigsim.writing import format_line, to_float
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
@@ -264,7 +264,8 @@ def start(event: str | None = None, *params: SupportsFloat) -> None:
 
     If event and params are given, a bracket that is not on the list of chosen SEBs is skipped
     altogether; otherwise it is timed and its line left out. Raises TraceFileError for a list
-    that cannot be read, and LineFormatError for params that are not numbers.
+    that cannot be read, and LineFormatError for an event that is no text and for params that are
+    not numbers.
 
     >>> tracebigsim.start()
     >>> tracebigsim.end("kernel", 8)
@@ -272,6 +273,8 @@ def start(event: str | None = None, *params: SupportsFloat) -> None:
     """
     state = _State.UNDECIDED
     if event is not None:
+        if not isinstance(event, str):
+            raise LineFormatError(f"an event name must be a text, not {event!r}")
         state = _State.PRINTED if _is_chosen(event, params) else _State.LEFT_OUT
     if _this_thread.state is not _State.CLOSED:
         _warn("start() within an open bracket, which is dropped")
@@ -338,10 +341,10 @@ def bracketed(
     """Bracket every call of a function.
 
     Each of `params` is the name of an argument of the function, or a function that takes the same
-    arguments and returns a number. Raises BracketError for a name that no argument has, for a
-    function without a signature, such as `max`, and for generators and coroutines, whose calls end
-    before their work begins; LineFormatError for an event or a number of `params` that no line can
-    hold.
+    arguments and returns a number. Raises BracketError for a name that no argument has, for
+    what is neither, for a function without a signature, such as `max`, and for generators and
+    coroutines, whose calls end before their work begins; LineFormatError for an event or a number
+    of `params` that no line can hold.
 
     >>> @tracebigsim.bracketed("Cell::pairForces", "cutoff", lambda atoms, cutoff: len(atoms))
     ... def pair_forces(atoms, cutoff=2.5):
@@ -385,6 +388,9 @@ def _check_function(
     for param in params:
         if isinstance(param, str) and param not in signature.parameters:
             raise BracketError(f"bracketed({event!r}): the function has no argument {param!r}")
+        if not isinstance(param, str) and not callable(param):
+            neither = f"{param!r} is neither the name of an argument nor a function"
+            raise BracketError(f"bracketed({event!r}): {neither}")
     kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     within = getattr(function, "__func__", type(function).__call__)  # of a static method or object
     if any(kind(function) or kind(within) for kind in kinds):

@@ -103,6 +103,16 @@ def test_a_block_does_not_close_the_bracket_of_another_task(lines: io.StringIO) 
     assert scanned(lines).time[0] >= 0.01
 
 
+def test_parameters_in_place_of_the_event_are_refused(lines: io.StringIO) -> None:
+    """With a list of chosen SEBs `start(8)` chose nothing, and a list was a bare `TypeError`."""
+    start: Any = tracebigsim.start
+    for wrong in (8, [8]):
+        with pytest.raises(LineFormatError, match="an event name must be a text, not"):
+            start(wrong)
+        with pytest.raises(LineFormatError, match="an event name must be a text, not"):
+            tracebigsim.bracket(wrong).__enter__()  # type: ignore[arg-type]
+
+
 def test_wrong_params_close_the_bracket_too(lines: io.StringIO) -> None:
     tracebigsim.start()
     with pytest.raises(LineFormatError, match="at most 20"):
@@ -429,6 +439,9 @@ def test_a_function_that_does_not_say_what_it_takes_is_refused() -> None:
 def test_functions_that_cannot_be_decorated() -> None:
     decorated: Any = tracebigsim.bracketed("k", "b")
     with pytest.raises(BracketError, match="has no argument 'b'"):
+        decorated(lambda a: a)
+    decorated = tracebigsim.bracketed("k", 8)  # type: ignore[arg-type]
+    with pytest.raises(BracketError, match="8 is neither the name of an argument nor a function"):
         decorated(lambda a: a)
 
     def generates() -> Iterator[int]:
