@@ -63,7 +63,8 @@ class TermModel(Model[OptionsT]):
             if key in usable or key in unfitted:
                 raise ModelError(f"samples of {key[0]} with {key[1]} parameters are duplicated")
             if samples.parameters > MAX_PARAMETERS:
-                problem = f"{samples.parameters} parameters; at most {MAX_PARAMETERS} can be fitted"
+                columns = "counters" if self.columns == "counters" else "parameters"
+                problem = f"{samples.parameters} {columns}; at most {MAX_PARAMETERS} can be fitted"
                 raise ModelError(f"{samples.event!r} has {problem}")
             if len(samples.usable().seconds):
                 usable[key] = samples

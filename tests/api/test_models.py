@@ -582,8 +582,12 @@ def test_what_cannot_be_a_table_or_fitted_is_refused() -> None:
         rewritelog.fit({"k": ([[1]], np.array([1], "m8[ms]"))})  # was 1000 times as long
     with pytest.raises(UsageError, match="no fit for the event 'k'; events: none"):
         rewritelog.fit({"k": ([[1]], [np.inf])}).formula("k")
-    for model in ("auto", "least-squares"):
-        with pytest.raises(ModelError, match="'k' has 21 parameters; at most 20 can be fitted"):
+    for model, what in (
+        ("auto", "parameters"),
+        ("least-squares", "parameters"),
+        ("counters", "counters"),  # they were called parameters
+    ):
+        with pytest.raises(ModelError, match=f"'k' has 21 {what}; at most 20 can be fitted"):
             rewritelog.fit({"k": (np.ones((4, 21)), np.ones(4))}, model=model)
     with pytest.raises(UsageError, match=r"1000.* is not a number"):
         rewritelog.rewrite(CELLS, dilation_for={"k": 10**400}, dry_run=True)
