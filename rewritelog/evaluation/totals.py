@@ -208,6 +208,10 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
     if not fits:
         source = f"`lost-cycles` writes such timing lines with {spelled('timings_out')}"
         raise ModelError(f"{model}: no lost cycles: no event begins with {LOST}; {source}")
+    if len({fit.parameters for fit in fits}) > 1:
+        raise ModelError(
+            f"{model}: some of its runs have more variables than others: fit one study"
+        )
     points = [_point(model, fit, values) for fit in fits]
     categories, runs = [], max(fit.samples for fit in fits)
     for fit, point in zip(fits, points, strict=True):

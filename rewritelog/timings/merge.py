@@ -26,7 +26,7 @@ from rewritelog.output.files import check_outputs, write_file
 from rewritelog.paths import is_stdout
 from rewritelog.progress import report_progress
 from rewritelog.text import Readable, printable
-from rewritelog.timings.read import MalformedLines
+from rewritelog.timings.read import MalformedLines, StudyNames
 from tracebigsim.files import TextChunk
 from tracebigsim.lines import LineTable, TimeUnit
 from tracebigsim.writing import KEYWORD
@@ -49,6 +49,8 @@ class MergedLines(Readable):
     without_time: int = 0
     """Param lines, which hold no time and are left out."""
     malformed: MalformedLines = field(default_factory=MalformedLines)
+    study: StudyNames = field(default_factory=StudyNames)
+    """The names of the parameters of lost cycles."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -67,7 +69,10 @@ class MergedLines(Readable):
         return f"timing lines: {self.lines:,}{left_out if self.without_time else ''}"
 
     def sorted(self, files: Iterable[Path], folder: Path) -> Iterator[bytes]:
-        """Yield the sorted lines of files, with temporary runs in a new folder in `folder`."""
+        """Yield the sorted lines of files, with temporary runs in a new folder in `folder`.
+
+        The first line names the parameters of a study, if the files are of one.
+        """
         levels = [list[IO[bytes]]()]
         with _working_folder(folder) as scratch, ExitStack() as opened:
 
@@ -86,6 +91,7 @@ class MergedLines(Readable):
 
             for run in _sorted_runs(self._keyed(files)):
                 keep(run)
+            yield self.study.head
             for line in heapq.merge(*chain(*levels)):
                 yield line.partition(_KEY_END)[2]
 
@@ -94,6 +100,7 @@ class MergedLines(Readable):
         for path in files:
             report_progress(f"reading {printable(str(path))}")
             for chunk, table in self.malformed.scanned(path):
+                self.study.add(path, chunk)
                 timed = np.flatnonzero(table.time_unit != TimeUnit.NONE)
                 self.lines += len(timed)
                 self.without_time += len(table) - len(timed)
@@ -104,7 +111,7 @@ def merge(command: MergeCommand) -> MergedLines:
     """Write the sorted timing lines of files to a file, which appears when it is complete.
 
     Raise `OutputError` if that file exists, unless `force`, or cannot be written, and `TimingError`
-    for a file that cannot be read.
+    for a file that cannot be read, and for studies with different parameters.
     """
     files, out = command.files, command.output
     check_outputs([out], () if command.force else files)

@@ -96,7 +96,7 @@ def read_timings_as(
     strict: bool = False,
 ) -> dict[Columns, Timings]:
     """Read files as `read_timings` does, but once for all kinds of columns, as pipes require."""
-    files, malformed, study = tuple(paths), MalformedLines(), _StudyNames()
+    files, malformed, study = tuple(paths), MalformedLines(), StudyNames()
     collectors = {columns: _SampleCollector(columns) for columns in columns_read}
     for number, path in enumerate(files):
         report_progress(f"reading {printable(str(path))}")
@@ -118,7 +118,7 @@ def read_timings_as(
     return timings_by_columns
 
 
-class _StudyNames(Struct):
+class StudyNames(Struct):
     """The parameter names of lost cycles, which the files of a study have in their first lines."""
 
     names: tuple[str, ...] = ()
@@ -140,6 +140,11 @@ class _StudyNames(Struct):
             of_both = f"{', '.join(names)}, but those of {self.file} are {', '.join(self.names)}"
             raise TimingError(f"{path}:1: the parameters of lost cycles are {of_both}")
         self.names, self.file = names, self.file or path
+
+    @property
+    def head(self) -> bytes:
+        """The first line of a file with these names; empty without any."""
+        return f"{STUDY_HEAD}{', '.join(self.names)}\n".encode() if self.names else b""
 
     def of(self, timings: Timings) -> dict[str, tuple[str, ...]]:
         """Return the names for each event of lost cycles."""

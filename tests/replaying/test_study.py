@@ -337,7 +337,33 @@ def test_studies_of_other_variables_are_not_mixed(tmp_path: Path) -> None:
     assert "names" not in run("fit", tmp_path / "lines").stderr  # there are none
     done = run("fit", tmp_path / "D", tmp_path / "N")
     assert done.returncode == 1
-    assert f"are P, N, but those of {tmp_path / 'D'} are P, D" in done.stderr
+    refused = f"are P, N, but those of {tmp_path / 'D'} are P, D"
+    assert refused in done.stderr
+    merged = run("merge", tmp_path / "D", tmp_path / "N", "-o", tmp_path / "merged")
+    assert (merged.returncode, refused in merged.stderr) == (1, True)
+
+
+def test_runs_with_different_numbers_of_variables_are_no_study(tmp_path: Path) -> None:
+    """Whatever the point was, it had too many variables or too few."""
+    model = tmp_path / "model.json"
+    lines = [("lost::a", 1.0, float(n)) for n in range(1, 5)]
+    more = [("lost::a", 1.0, float(n), 2.0) for n in range(1, 5)]
+    write_timings(tmp_path / "lines", *lines, *more)
+    run("fit", tmp_path / "lines", "--model", "least-squares", "-o", model)
+    for at in ("P=4", "P=4,D=2"):
+        done = run("predict-run", model, "--at", at)
+        assert done.returncode == 1
+        assert "some of its runs have more variables than others" in done.stderr
+
+
+def test_a_merge_keeps_the_names_of_a_study(small_study: Path, tmp_path: Path) -> None:
+    """Without them any name was taken for that of a variable."""
+    other = write_timings(tmp_path / "other", ("k", 1.0, 2.0))
+    merged, model = tmp_path / "merged.txt", tmp_path / "model.json"
+    assert run("merge", small_study / "study.txt", other, "-o", merged).returncode == 0
+    assert run("fit", merged, "--model", "least-squares", "-o", model).returncode == 0
+    done = run("predict-run", model, "--at", "P=4,size=9")
+    assert "its variables are P, D" in done.stderr
 
 
 @pytest.mark.parametrize("source", ["plain", "gzip", "stdin"])
