@@ -48,8 +48,8 @@ _SHORTEST_S, _LONGEST_S = 1e-12, 1e9
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 
-_SPECIAL = re.compile(r"[?[]")
-"""The characters besides `*` that `fnmatch` takes for a pattern."""
+_SPECIAL = re.compile(r"\?|\[(?!\*\])")
+"""The characters that only `fnmatch` takes for a pattern: all but `*` and those of `[*]`."""
 _LAST_WORD = re.compile(r"\w+\Z")
 _MARKS = ("Mn", "Me")
 """The categories of characters that stand over or under the one before, such as accents."""
@@ -377,8 +377,16 @@ def fault_text(path: Path, line: int, problem: str, text: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a pattern, with `*` for any characters, matches a name; in linear time."""
+    """Return whether a pattern matches a name, in linear time.
+
+    In it `*` stands for any characters, and `[*]` for an asterisk.
+    """
     return fnmatchcase(name, _escaped(pattern))
+
+
+def pattern_of(name: str) -> str:
+    """Return the pattern that matches this name alone."""
+    return name.replace("*", "[*]")
 
 
 @lru_cache(maxsize=1 << 8)

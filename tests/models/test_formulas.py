@@ -129,9 +129,15 @@ def test_formulas_cross_process_borders() -> None:
         ("[ab]", "a", False),
         ("*x*x", "xx", True),
         ("*x*x", "x", False),
+        ("operator[*]", "operator*", True),
+        ("operator[*]", "operator+", False),  # C++ names could not be told from patterns
+        ("f<int[*]>(*)", "f<int*>(long)", True),
+        ("f<int[*]>(*)", "f<int>(long)", False),
+        ("a[[*]]", "a[*]", True),
+        ("a[*b]", "a[xb]", True),
     ],
 )
-def test_a_star_stands_for_any_characters_and_nothing_else_is_special(
+def test_a_star_stands_for_any_characters_and_a_star_in_brackets_for_itself(
     pattern: str, event: str, expected: Any
 ) -> None:
     assert matches(pattern, event) is expected

@@ -26,7 +26,7 @@ from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import CorrectedFunction
-from rewritelog.models.formulas import parse_param_names
+from rewritelog.models.formulas import parse_formulas, parse_param_names
 from rewritelog.timings.read import read_model_file, read_model_text, read_timings
 
 pytest.importorskip("bokeh", reason="needs the extra [view]")
@@ -504,8 +504,6 @@ def test_saved_formulas_go_before_those_that_were_given(tmp_path: Path) -> None:
     file = tmp_path / "f.toml"
     file.write_text('[[formula]]\nevent = "sync"\nterms = ["p1"]\n')
     text = read_model_text(file)
-    from rewritelog.models.formulas import parse_formulas  # noqa: PLC0415
-
     session = fitted_first(Session(read_timings([timings]), text))
     event = number_of(session, "sync")
     assert result_of(session, event).choices.terms == ("p1",)
@@ -644,6 +642,16 @@ def test_parameters_have_their_names_which_are_saved(tmp_path: Path) -> None:
     assert session.view(0).label == "sync(pes)"
     saved = formulas_text(session, changed_to(session, 0, FORMULA), None)
     assert 'params = ["pes"]\nterms = [\n    "1",\n    "p1*log(p1)",\n]' in saved
+
+
+def test_a_formula_is_saved_for_its_event_alone(tmp_path: Path) -> None:
+    """That of f<int*> was for f<int>, too."""
+    lines = [(name, seconds, n) for name in ("f<int*>", "f<int>") for _, seconds, n in LINES]
+    session = fitted_first(Session(read_timings([write_timings(tmp_path / "t.txt", *lines)])))
+    changed = changed_to(session, number_of(session, "f<int*>"), FORMULA)
+    saved = parse_formulas(formulas_text(session, changed, None), "saved")
+    assert saved.for_event("f<int*>", 1) is not None
+    assert saved.for_event("f<int>", 1) is None
 
 
 def test_parameters_are_called_as_the_columns_of_a_frame(tmp_path: Path) -> None:

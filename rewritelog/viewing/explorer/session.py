@@ -36,7 +36,7 @@ from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_t
 from rewritelog.models.formulas import MAX_TERMS, EventFormula, parse_formulas
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.output.files import check_outputs, write_text_file
-from rewritelog.text import json_number, some_text
+from rewritelog.text import json_number, pattern_of, some_text
 from rewritelog.timings.samples import Timings
 from rewritelog.viewing.events import EventView, event_json
 from rewritelog.viewing.fit_pages import row_html
@@ -380,7 +380,7 @@ def _entry(session: Session, event: int, choices: FitChoices) -> Iterator[str]:
         return
     count = timings.parameters
     yield "[[formula]]"
-    yield f"event = {_toml_string(timings.event)}"
+    yield f"event = {_toml_string(pattern_of(timings.event))}"
     if count:
         names = map(_toml_string, session.names[event] or ("_",) * count)
         yield f"params = [{', '.join(names)}]"
