@@ -216,14 +216,15 @@ def _check_rank(traces: Traces, unit: Unit) -> tuple[Findings, Collectives]:
 
 
 def _collectives(traces: Traces, events: Events) -> Collectives:
-    """Return the joint collectives of a rank."""
+    """Return the joint collectives of a rank: of the groups that it has, and of all ranks."""
     rows = communicating(events, traces.communicating[0])
     kinds = kinds_of(events, rows).T
     is_joint = np.isin(kinds[:, 0], _JOINT)
     rows, kinds = rows[is_joint], kinds[is_joint]
     group = events["group"][rows]
     by_group = rows_by_key(group.number, np.ones(len(rows), dtype=np.bool_))
-    return {group[of[0]]: (rows[of], np.vstack([kinds[of], _END])) for of in by_group}
+    none = rows[:0], np.array([_END])
+    return {"": none} | {group[of[0]]: (rows[of], np.vstack([kinds[of], _END])) for of in by_group}
 
 
 def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str]]:

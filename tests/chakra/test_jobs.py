@@ -557,6 +557,20 @@ def test_check_compares_the_collectives_of_ranks(tmp_path: Path) -> None:
     ]
 
 
+def test_check_finds_ranks_without_any_collective_of_all_ranks(tmp_path: Path) -> None:
+    """They passed, and the other ranks wait for them forever."""
+    numbers: dict[str, tuple[str, object]] = {"comm_type": ("int64", 0), "comm_size": ("int64", 8)}
+    collective, none = node(1, kind=COLL, attributes=numbers), node(2)
+    path = write_traces(tmp_path / "t", [[none], [collective], [none]])
+    found = rewritelog.check(path).findings.shown["collective-differs"]
+    assert list(map(str, found)) == [
+        f"{path}/run.1.et, node 0: collective 1: all-reduce of 8 bytes here, none on rank 0"
+    ]
+    (path / "run.0.et").rename(path / "run.3.et")
+    found = rewritelog.check(path).findings.shown["collective-differs"]
+    assert [each.location.file for each in found] == [path / "run.2.et", path / "run.3.et"]
+
+
 def test_check_follows_control_dependencies(tmp_path: Path) -> None:
     """It did not read them: ASTRA-sim refuses traces that name a node that is not there."""
     host = partial(node, attributes={"is_cpu_op": ("bool", True)})
