@@ -204,6 +204,8 @@ def _remove(folder: Path) -> str:
                 if not path.is_symlink():
                     path.chmod(stat.S_IRWXU)
         _unlink_files(folder)
+        folder.rmdir()  # `rmtree` refuses a folder whose inode number changes
+        return ""
     try:
         shutil.rmtree(folder, onerror=note)
     except OSError as error:  # of a descriptor, for which `onerror` is not called

@@ -92,10 +92,10 @@ def test_files_that_appear_are_kept_where_no_folder_is_renamed_over_another(
     assert [path.name for path in out.iterdir()] == ["mine"]
 
 
-def test_a_lock_is_taken_and_removed_where_inode_numbers_change(
+def test_a_lock_and_an_old_folder_are_removed_where_inode_numbers_change(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rewrite looked for ever for the file that it had locked."""
+    """The rewrite looked for ever for the file that it had locked; an empty folder stayed."""
     numbers, plain = iter(range(1, 100)), os.fstat
 
     def changing(descriptor: int) -> os.stat_result:
@@ -105,6 +105,7 @@ def test_a_lock_is_taken_and_removed_where_inode_numbers_change(
 
     monkeypatch.setattr(os, "fstat", changing)
     rewrite(logs, tmp_path / "out", TWICE)
+    rewrite(logs, tmp_path / "out", RewriteOptions(dilation=3, force=True))
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out"}
 
 
