@@ -28,7 +28,7 @@ from rewritelog.exporting.goal import goal_part, write_goal
 from rewritelog.exporting.programs import load_program
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_part, write_tables
-from rewritelog.formats.bgtrace.params import about_malformed, list_params
+from rewritelog.formats.bgtrace.params import about_malformed, about_none, list_params
 from rewritelog.formats.traces import Traces
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
@@ -128,7 +128,8 @@ def export(options: ExportCommand) -> Exported:
             left_out["overlapping"] = counted["overlapping"]
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
-    warnings = (*_warnings(left_out), *of_network, *_about_time(options, counts))
+    of_params = about_none(params, opened)
+    warnings = (*_warnings(left_out), *of_network, *of_params, *_about_time(options, counts))
     return Exported(options.out, options.to, len(pes), counts, warnings)
 
 

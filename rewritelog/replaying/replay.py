@@ -17,7 +17,7 @@ from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import RewriteLogError, UsageError
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import about_malformed, list_params
+from rewritelog.formats.bgtrace.params import about_malformed, about_none, list_params
 from rewritelog.formats.opening import open_traces
 from rewritelog.formats.traces import AnyTraces, Traces
 from rewritelog.models.fitted import Fitted
@@ -269,7 +269,7 @@ def prepare(
         tasks = _tasks(task, dilates=dilates)
         params = task.params or list_params(options.params or source.folder)
         workload = load_workload(tasks, params)
-        remarks = tuple(_about_params(workload, predictor.fitted))
+        remarks = (*about_none(params, source), *_about_params(workload, predictor.fitted))
     first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
     if dilates and np.array_equal(first_s, last_s):
         remarks = (*remarks, "the dilation that is varied changes no duration")

@@ -301,6 +301,28 @@ def test_a_malformed_param_line_is_warned_of(
     assert "warning: 1 malformed param line not used; `rewritelog check` says which" in done.stderr
 
 
+@pytest.mark.parametrize("words", [
+    ["replay"],
+    ["lost-cycles"],
+    ["sweep", "--vary", "latency=1us"],
+    ["export", "out", "--to", "csv"],
+    ["export", "out", "--to", "chrome"],
+])  # fmt: skip
+def test_a_folder_without_params_is_warned_of(
+    words: list[str], logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All useful time was other computation, as if the program had no brackets."""
+    monkeypatch.chdir(logs.parent)
+    (logs.parent / "empty").mkdir()
+    done = run(words[0], logs, *words[1:], "--params", "empty")
+    assert "warning: empty has no param files\n" in done.stderr
+    (logs / "param.0").unlink()
+    assert (
+        "param files"
+        not in run(words[0], logs, *words[1:], *["--force"] * (words[0] == "export")).stderr
+    )
+
+
 def test_an_event_with_the_name_of_a_seb_is_told_from_it(logs: Path) -> None:
     (logs / "param.0").unlink()
     write_params(logs, 0, (0, "first", 4))

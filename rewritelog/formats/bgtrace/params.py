@@ -50,6 +50,12 @@ def about_malformed(lines: int) -> Iterator[str]:
         yield f"{count_text(lines, 'malformed param line')} not used; `rewritelog check` says which"
 
 
+def about_none(params: ParamFolder, logs: LogSet) -> Iterator[str]:
+    """Yield the warning of a folder other than that of the logs, if it has no param files."""
+    if params.folder != logs.folder and not params.pes:
+        yield f"{params.folder} has no param files"
+
+
 class ParamNotes(Struct):
     """Irregularities in the param files of a block, for warnings."""
 
@@ -85,12 +91,14 @@ def list_params(folder: Path) -> ParamFolder:
 
 
 def params_folder(logs: LogSet, other: AnyTraces) -> Path:
-    """Return the folder with the params of `logs`: its own, or that of `other`.
+    """Return the folder with the params of `logs`: its own, or that of `other` if that has any.
 
     A rewrite keeps the sizes of all files, and leaves the params in the folder of its input.
     """
     sizes, others = ([file.size_bytes for file in of.files] for of in (logs, other))
-    return other.folder if sizes == others and not list_params(logs.folder).pes else logs.folder
+    has_none = not list_params(logs.folder).pes
+    takes_others = sizes == others and has_none and list_params(other.folder).pes
+    return other.folder if takes_others else logs.folder
 
 
 OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
