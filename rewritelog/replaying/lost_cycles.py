@@ -204,8 +204,8 @@ def _alone(outcome: ReplayedRun) -> Table:
     goes_on = begins_s[1:] == ends_s[:-1]
     begins_s = np.sort(np.concatenate([begins_s[:1], begins_s[1:][~goes_on]]))
     ends_s = np.sort(np.concatenate([ends_s[:-1][~goes_on], ends_s[-1:]]))
-    since_s = np.maximum(begins_s, np.append(-np.inf, ends_s[:-1])[: len(begins_s)])
-    until_s = np.minimum(ends_s, np.append(begins_s[1:], np.inf)[: len(begins_s)])
+    since_s = np.maximum(begins_s, np.append(-np.inf, ends_s[:-1]))
+    until_s = np.minimum(ends_s, np.append(begins_s[1:], np.inf))
     alone = until_s > since_s
     intervals = np.empty(np.count_nonzero(alone), dtype=core.structs["lone_interval"])
     intervals["begin_s"], intervals["end_s"] = since_s[alone], until_s[alone]

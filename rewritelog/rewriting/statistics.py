@@ -204,7 +204,7 @@ class BlockStatistics(Struct):
 
 def _added(first: Any, second: Any) -> Any:
     """Return two counts, sums or collections as one; values of the same key are added."""
-    if isinstance(first, dict) and not isinstance(first, Counter):
+    if isinstance(first, dict):
         common = {key: _added(first[key], second[key]) for key in first.keys() & second.keys()}
         return first | second | common
     if isinstance(first, frozenset):
