@@ -129,8 +129,13 @@ def test_times_that_are_infinite_in_microseconds_are_left_out_and_counted(tmp_pa
     assert "Infinity" not in (tmp_path / "out/trace.json").read_text()
 
 
-def test_a_choice_has_no_flow_from_what_is_left_out(tmp_path: Path) -> None:
-    sender = [seb(0, 1, messages=[message(0.5, msg_id=3, dst_node=1)])]
+@pytest.mark.parametrize("part_bytes", [1 << 20, 1], ids=["whole", "a SEB at a time"])
+def test_a_choice_has_no_flow_from_what_is_left_out(
+    part_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of a timeline without any event are between others."""
+    monkeypatch.setattr("rewritelog.exporting.contents.PART_BYTES", part_bytes)
+    sender = [seb(0, 1, messages=[message(0.5, msg_id=3, dst_node=1)]), seb(1, 1.25)]
     receiver = [seb(2, 3, src_pe=0, msg_id=3)]
     logs = write_logs(tmp_path / "logs", [sender, receiver])
     assert len(phase(exported(logs, tmp_path / "all"), "s")) == 1

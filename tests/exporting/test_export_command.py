@@ -118,6 +118,7 @@ def test_a_timeline_in_parts_gives_the_same_program(
     texts = []
     for part_bytes in (1 << 20, 200):
         monkeypatch.setattr("rewritelog.exporting.contents.PART_BYTES", part_bytes)
+        monkeypatch.setattr("rewritelog.exporting.programs._PART_SEBS", part_bytes // 200)
         out = tmp_path / f"out{part_bytes}"
         rewritelog.export(logs, out, target)
         texts.append({path.name: path.read_text() for path in out.iterdir()})
