@@ -72,6 +72,30 @@ def test_the_information_is_near_the_best_that_any_choice_has() -> None:
     assert information(designed(params, 5)) > best - 0.15 * (best - mean)
 
 
+def test_terms_are_moments_of_the_logarithms_over_all_rows() -> None:
+    """1, u, and the products of u at 0.3, each of variance 1; together of mean square 1."""
+    rng = np.random.default_rng(4)
+    params, counts = np.exp(rng.uniform(0, 3, (30, 2))), rng.integers(1, 9, 30)
+    logs = np.log1p(params / params.min(axis=0))
+    weights = counts / counts.sum()
+
+    def scaled(columns: Floats) -> Any:
+        spread = np.sqrt(np.cov(columns.T, aweights=counts, ddof=0).diagonal())
+        return (columns - weights @ columns) / spread
+
+    u = scaled(logs)
+    products = scaled(np.column_stack([u[:, 0] ** 2, u[:, 0] * u[:, 1], u[:, 1] ** 2]))
+    expected = np.column_stack([np.ones(30), u, 0.3 * products]) / np.sqrt(1 + 2 + 3 * 0.09)
+    terms = DesignTerms(Coordinates(params, counts), params, counts)
+    np.testing.assert_allclose(terms.values(params), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_a_millionth_of_the_largest_is_as_0() -> None:
+    sizes = column(0, 1e-9, 1, 10)
+    none, least, one, _ = Coordinates(sizes, np.ones(4, dtype=np.int64)).of(sizes)[:, 0]
+    assert least - none < 1e-3 < one - none
+
+
 def test_units_change_nothing() -> None:
     params = np.exp(np.random.default_rng(1).normal(3, 1, (200, 3)))
     assert designed(params * [1e-6, 8.0, 1024.0], 20) == designed(params, 20)

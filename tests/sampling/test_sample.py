@@ -1,6 +1,7 @@
 """Samples of made and of real runs: the list, its report, and what is wrong with inputs."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,8 @@ def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
     )
     assert (own["event"], own["records"], own["points"]) == ("self", 40, 10)
     assert pair["chosen"] + own["chosen"] == said_json["chosen"] == 18
+    assert said_json["output"] == str(logs.parent / "list.txt")
+    assert sample(SampleCommand(logs)).to_json()["output"] is None
     assert said_json["options"] == {
         "params": None,
         "seed": 1,
@@ -110,6 +113,7 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
         for choice in report.strata
     ]
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
+    assert re.search(r"pair +2 +0 +40.*\n +pair +2 +1 +40.*\n +self +1 +40", report.text())
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
     assert f", formulas {tmp_path / 'f.toml'}\n" in (logs.parent / "list.txt").read_text()
@@ -304,8 +308,13 @@ def test_a_pe_without_sebs_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RewriteLogError, match="none of its SEBs has a param record"):
+    none = "in: none of its SEBs has a param record"
+    with pytest.raises(RewriteLogError, match=f"{none} in {tmp_path / 'empty'}: without"):
         run(logs, params=tmp_path / "empty")
+    for pe in range(4):
+        (logs / f"param.{pe}").unlink()
+    with pytest.raises(RewriteLogError, match=f"{none}: without"):
+        run(logs)
     with pytest.raises(RewriteLogError, match="nowhere: does not exist"):
         run(logs, params=tmp_path / "nowhere")
     assert not (tmp_path / "list.txt").exists()
