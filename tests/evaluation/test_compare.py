@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 from dataclasses import replace
 from itertools import chain, repeat
@@ -83,10 +84,12 @@ def test_more_folds_than_lines_are_told(timings: Path) -> None:
 
 
 def test_a_comparison_without_any_prediction_fails(tmp_path: Path) -> None:
-    """It ended with exit code 0, and nothing but dashes."""
+    """It ended with exit code 0, and nothing but dashes. A fraction of one line is that line."""
     path = write_timings(tmp_path / "t.txt", ("k", 1.0, 2.0))
-    done = run("compare", path)
-    assert (done.returncode, "no model has a prediction" in done.stderr) == (1, True)
+    for how, share in (((), "100.00 %"), (("--fraction", 0.5), "–")):
+        done = run("compare", path, *how)
+        assert (done.returncode, "no model has a prediction" in done.stderr) == (1, True)
+        assert re.search(rf"auto( +–){{4}} +{share}", done.stdout)
 
 
 def test_held_out_lines_are_not_seen(tmp_path: Path) -> None:
@@ -111,6 +114,15 @@ def test_models_without_an_answer_are_told(timings: Path, tmp_path: Path) -> Non
     assert coefficients.overall.mean_relative_error == pytest.approx(0.5)
     assert coefficients.overall.sum_error == pytest.approx(-0.5)
     assert "100.00 %" in report.text()
+
+
+def test_malformed_lines_are_told_beside_formulas_without_use(tmp_path: Path) -> None:
+    path = write_timings(tmp_path / "t.txt", *CUBIC[:6])
+    path.write_text(path.read_text() + "TRACEBIGSIM: event:{ k } time:{ 1 } par\n")
+    (tmp_path / "f.toml").write_text("[[formula]]\nevent = 'nobody'\nterms = ['1']\n")
+    done = run("compare", path, "--formulas", tmp_path / "f.toml", "--folds", 2)
+    assert "1 malformed timing line" in done.stderr
+    assert "'nobody'" in done.stderr
 
 
 def test_only_the_first_line_of_all_is_left_out_of_later_ones(tmp_path: Path) -> None:

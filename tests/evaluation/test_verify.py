@@ -129,6 +129,14 @@ def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -
     assert 0.85 < report.overall.coverage < 0.97
 
 
+def test_times_at_the_bounds_of_their_interval_are_within() -> None:
+    timings = {"k": (np.arange(1.0, 21)[:, None], np.full(20, 0.25))}
+    fitted = rewritelog.fit(timings)
+    predicted = rewritelog.predict(fitted, ("k", "2"))
+    assert "k(p1 = 2): 250.0 ms, 90 %: 250.0 to 250.0 ms; fit" in repr(predicted)
+    assert rewritelog.verify(fitted, timings).overall.coverage == 1
+
+
 def test_times_that_the_fit_puts_below_zero_are_in_no_interval(tmp_path: Path) -> None:
     timings = write_timings(
         tmp_path / "t.txt", *[("k", 1e-6 * (n - 5 + n % 2 / 5), float(n)) for n in range(6, 26)]

@@ -224,6 +224,8 @@ def test_a_category_that_some_runs_lack_is_warned_of() -> None:
     assert beyond.startswith("2 of 2 categories")
     whole = rewritelog.fit({"lost::useful[k]": (pes[:, None], pes)})
     assert rewritelog.predict_run(whole, {"P": 8}).warnings == ()
+    for count in (1, 3):  # the numbers of PEs that no run had
+        assert rewritelog.predict_run(whole, {"P": count}).predicted_s == pytest.approx(1, rel=0.02)
 
 
 def test_errors_of_categories_add_up_as_those_of_independent_ones() -> None:
