@@ -270,11 +270,11 @@ def test_merge_makes_one_clean_sorted_file(outputs: list[Path], tmp_path: Path) 
 def test_a_merge_keeps_the_seb_before_a_line(tmp_path: Path) -> None:
     """It was lost, or that of `seqno` took its place."""
     source, out = tmp_path / "printed", tmp_path / "merged"
-    lines = [f"{seb} TRACEBIGSIM: event:{{ k }} time:{{ {seb} }} params:{{ 1 }}" for seb in (3, 19)]
+    lines = [f"{seb} TRACEBIGSIM: event:{{ k }} time:{{ {seb} }} params:{{ 1 }}" for seb in (0, 19)]
     source.write_text("\n".join([f"{lines[1]} seqno:{{ 20 }}", lines[0]]))
     MergeCommand(source, output=out).run()
     (table,) = scan_file(out)
-    assert (table.seb.tolist(), table.seqno.tolist()) == ([3, 19], [-1, 20])
+    assert (table.seb.tolist(), table.seqno.tolist()) == ([0, 19], [-1, 20])
 
 
 def test_a_signal_as_soon_as_the_folder_is_made_leaves_nothing(

@@ -308,6 +308,8 @@ def test_large_logs_have_fewer_gains_unless_asked_for(
     assert "Not replayed without 3 more names and events, since the log is large" in some.text()
     every = replay(logs, options=ReplayOptions(gains=10))
     assert (len(every.gains), len(every.event_gains), every.gains_left_out) == (4, 2, 0)
+    one = replay(logs, options=ReplayOptions(gains=1))
+    assert [gain.name for gain in (*one.gains, *one.event_gains)] == ["name 3", "kernel"]
     monkeypatch.setattr(analysis, "MOST_REPLAYED_SEBS", 1)
     assert [gain.name for gain in replay(logs).gains] == ["name 3"]
     monkeypatch.undo()

@@ -24,13 +24,13 @@ NOISE = 0.1
 
 
 def noisy_timings(path: Path, events: int = 1, lines: int = 200, seed: int = 3) -> Path:
-    """Times of 1 ms a unit of the parameter, off by a tenth."""
+    """Times of 10 µs a unit of the parameter, off by a tenth."""
     draw = np.random.default_rng(seed)
     sizes = draw.integers(10, 100, (events, lines)).tolist()
     return write_timings(
         path,
         *[
-            (f"event {k}", 1e-3 * size * draw.normal(1, NOISE), float(size))
+            (f"event {k}", 1e-5 * size * draw.normal(1, NOISE), float(size))
             for k, row in enumerate(sizes)
             for size in row
         ],
@@ -182,7 +182,7 @@ def test_nine_in_ten_sums_lie_in_their_intervals(tmp_path: Path) -> None:
     """Many events with laws of their own; the brackets of the log have times off as the lines."""
     draw = np.random.default_rng(11)
     sizes = draw.integers(10, 100, (150, 25))
-    lasting = 1e-3 * sizes * draw.normal(1, NOISE, sizes.shape)
+    lasting = 1e-5 * sizes * draw.normal(1, NOISE, sizes.shape)
     timelines = [
         [seb(k, k + t, events=bracket(0, t)) for k, t in enumerate(row)] for row in lasting.tolist()
     ]

@@ -308,6 +308,17 @@ def test_refuses_what_cannot_be_made(name: str, changes: dict[str, Any], tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+def test_no_timeline_is_as_long_as_offsets_can_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritelog.synth(tmp_path / "made", **SMALL)
+    logs = open_logs(tmp_path / "made")
+    longest = max(logs.timeline_block(pe).size_bytes for pe in logs.pes)
+    monkeypatch.setattr("rewritelog.synthesis.plan.OFFSET_RANGE", longest)
+    with pytest.raises(UsageError, match=r"^sebs: a timeline would have 4 GiB"):
+        rewritelog.synth(tmp_path / "out", **SMALL)
+
+
 def test_keeps_what_is_there_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "mine").write_text("mine")
