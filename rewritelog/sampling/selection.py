@@ -292,7 +292,7 @@ class _StratumChoice:
         recurring = chosen[counts[chosen] > 1][:REPLICATED_POINTS]
         if len(recurring) == 0:
             recurring = np.array([np.argmax(counts)])
-        if times < 2 or counts[recurring].max() < 2:
+        if times < 2:
             return np.zeros(0, dtype=np.int64), 0
         places = spans(self.starts[recurring], np.minimum(counts[recurring], times))
         return self.order[places], len(recurring)

@@ -30,7 +30,6 @@ _LONGEST_CHAIN = 6
 _EVERY_ZERO_LENGTH = 7
 _GAP_NS = 2000
 """The gap between iterations, longer than the transit of any message."""
-_INT_LIMIT = 2**31
 _SHORT_NS, _LONG_NS = (30, 370), (1000, 15000)
 """The least duration of a SEB without a bracket, and the width of its range, in ns."""
 _CHAIN_NAMES = (
@@ -143,10 +142,6 @@ def program_of(options: SynthCommand) -> program.SyntheticProgram:
     iterations = length // count + 1
     if iterations * sum(map(len, records)) >= OFFSET_RANGE:
         raise UsageError(f"{spelled('sebs')}: a timeline would have 4 GiB or more")
-    if iterations * sends + broadcasts >= _INT_LIMIT:
-        raise UsageError(
-            f"{spelled('messages')}: a PE would send more messages than there are message numbers"
-        )
     return program.SyntheticProgram(
         seed=options.seed,
         slots=count,

@@ -208,8 +208,7 @@ class ReplicateSpread(Struct, frozen=True):
 def spread_of(timings: EventTimings) -> ReplicateSpread:
     """Return the spread of an event's times, pooled over the points measured repeatedly."""
     timings = timings.usable()
-    recurs = DistinctPoints.of_rows(timings.params).count_of_row > 1
-    timings = timings.part(recurs & (timings.seconds > 0))
+    timings = timings.part(timings.seconds > 0)
     points, seconds = DistinctPoints.of_rows(timings.params), timings.seconds
     point = points.point_of_row
     medians = _medians(points, seconds)[point]
