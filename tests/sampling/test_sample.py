@@ -113,6 +113,8 @@ def test_a_formula_splits_an_event(logs: Path, tmp_path: Path) -> None:
         for choice in report.strata
     ]
     assert categories == [("pair", 0, 40), ("pair", 1, 40), ("self", None, 40)]
+    strata = report.to_json()["strata"]
+    assert [stratum["category"] for stratum in strata] == [0, 1, None]
     assert re.search(r"pair +2 +0 +40.*\n +pair +2 +1 +40.*\n +self +1 +40", report.text())
     sides = Counter(params[1] for _, _, event, params in listed(logs) if event == "pair")
     assert sides == {0: 3, 1: 3}
@@ -180,6 +182,13 @@ def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Pat
     noisy = [("self", seconds, float(k)) for k in range(20) for seconds in (0.9, 1.0, 1.1)]
     report = run(logs, fraction=0.1, timings=(write_timings(tmp_path / "t", *noisy),))
     assert warned(report, "self", "vary by 10.0 %", "no parameters recur in the run")
+    for times, why in (
+        ((1.0,), "no parameters were timed twice"),
+        ((1.0, 3.0), "repeated times differ by more than a factor of 2"),
+    ):
+        few = [("self", seconds, float(k)) for k in range(3) for seconds in times]
+        text = run(logs, timings=(write_timings(tmp_path / "few", *few),)).text()
+        assert f"variation of self(p1): unknown, since {why}" in text
 
 
 def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
