@@ -63,8 +63,8 @@ GOOD = {
     ),
     "TRACEBIGSIM : event:{ k } time:{ 1 }": Record("k", [], 1, SECONDS),
     "TRACEBIGSIM: event:{ k } time:{ 1 } params:{ } PAPI:{}": Record("k", [], 1, SECONDS),
-    "TRACEBIGSIM: event:{ a name with  blanks } time:{ 1 }": (
-        Record("a name with  blanks", [], 1, SECONDS)
+    "TRACEBIGSIM: event:{ a TRACE with  blanks } time:{ 1 }": (
+        Record("a TRACE with  blanks", [], 1, SECONDS)
     ),
     "TRACEBIGSIM: event:{ Foo<Bar, 3>::baz } time:{ 1 }": (
         Record("Foo<Bar, 3>::baz", [], 1, SECONDS)
@@ -179,6 +179,8 @@ FAULTY = {
     E + "time:{ 1 } params:{ 0x10 }": "not a number",
     E + "time:{ 1 } params:{ 1e }": "not a number",
     E + "time:{ 1 } params:{ - }": "not a number: '-'",
+    E + "time:{ 1 } params:{ . }": "not a number: '.'",
+    E + "time:{ 1 } params:{ -.e1 }": "not a number: '-.e1'",
     E + "time:{ 1 } params:{ 1_0 }": "not a number",
     E + "time:{ 1 } params:{ 1": "closing brace",
     E + "time:{ 1 } params:{ 1 \r 2 }": "not a number",
