@@ -64,16 +64,22 @@ class Prior(Struct, frozen=True):
         begins at that of residuals of another formula, `similar`, if it has the same inputs.
         """
         inputs = Inputs.of(params)
+        if similar is not None and similar.inputs.kinds == inputs.kinds:
+            return cls(inputs, similar.covariance).adapted(params, logs)
         points = inputs.columns(params)
         limited = limited_by_neighbours(inputs, points, logs)
-        if similar is not None and similar.inputs.kinds == inputs.kinds:
-            start = similar.covariance
-            return cls(inputs, learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR))
         covariance = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
         codes = _codes(covariance, points, params[:, inputs.parameters - 1])
         if codes.any():
             covariance = learn(points, limited, codes, covariance)
         return cls(inputs, covariance)
+
+    def adapted(self, params: Floats, logs: Floats) -> Prior:
+        """Return the prior that a short search from this one finds for other residuals."""
+        points, start = self.inputs.columns(params), self.covariance
+        limited = limited_by_neighbours(self.inputs, points, logs)
+        covariance = learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR)
+        return Prior(self.inputs, covariance)
 
     def part(self, are_kept: Flags) -> Prior:
         """Return the prior by some of the inputs alone."""
@@ -171,7 +177,9 @@ def choose_correction(
     best = _refined(best, many, validation)
     free = max(1.0, len(validation.selection.parameters.used) / tuning.LENGTHS_LIKE_ONE)
     least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / samples.effective_count))
-    return best if best.held_out.clearly_better(plain, least_gain) else None
+    if not best.held_out.clearly_better(plain, least_gain):
+        return None
+    return best if len(many) > FIRST_LEARNT_FROM else _adapted(best, many, validation)
 
 
 def _trial(
@@ -203,6 +211,19 @@ def _refined(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> Cor
     )
 
 
+def _adapted(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
+    """Return the fit with held-out predictions by lengths that are learnt without the fold.
+
+    Few samples are predicted too well by lengths that were learnt from them.
+    """
+    table, _ = _table_and_residuals(best.family, rows, validation)
+    fits = [
+        _corrected(best.family, table, prior, rows, validation, adapts=True)
+        for prior in best.priors
+    ]
+    return _geometric_mean(fits, validation.selection.samples)
+
+
 def _error_with_length(fit: CorrectedFit) -> float:
     """Return the held-out error, enlarged for a formula that is not short."""
     is_short = fit.family in SHORT_FORMULAS
@@ -216,13 +237,17 @@ def _with_geometric_means(fits: Sequence[CorrectedFit], samples: Samples) -> Ite
     """
     yield from fits
     for subset in chain(combinations(fits, 2), combinations(fits, 3)):
-        with np.errstate(all="ignore"):  # a formula may predict 0 or less
-            logs = np.mean([np.log(fit.held_out.predicted_s) for fit in subset], axis=0)
-        yield replace(
-            subset[0],
-            priors=tuple(prior for fit in subset for prior in fit.priors),
-            held_out=HeldOutPredictions.compared(np.exp(logs), samples),
-        )
+        yield _geometric_mean(subset, samples)
+
+
+def _geometric_mean(fits: Sequence[CorrectedFit], samples: Samples) -> CorrectedFit:
+    with np.errstate(all="ignore"):  # a formula may predict 0 or less
+        logs = np.mean([np.log(fit.held_out.predicted_s) for fit in fits], axis=0)
+    return replace(
+        fits[0],
+        priors=tuple(prior for fit in fits for prior in fit.priors),
+        held_out=HeldOutPredictions.compared(np.exp(logs), samples),
+    )
 
 
 def _table_and_residuals(
@@ -239,13 +264,20 @@ def _table_and_residuals(
 
 
 def _corrected(
-    family: str, table: Floats, prior: Prior, rows: Ints, validation: CrossValidation
+    family: str,
+    table: Floats,
+    prior: Prior,
+    rows: Ints,
+    validation: CrossValidation,
+    *,
+    adapts: bool = False,
 ) -> CorrectedFit:
     """Return a corrected fit with a held-out prediction of each sample.
 
     The sample's fold is left out of the fit of the formula. A correction interpolates between the
-    residuals of that fit at these `rows`, without those at the sample's point. `table` has the
-    parameters and seconds (`with_seconds`) of all samples.
+    residuals of that fit at these `rows`, without those at the sample's point. If the prior
+    `adapts`, it does to the residuals of the other folds alone. `table` has the parameters and
+    seconds (`with_seconds`) of all samples.
     """
     samples = validation.selection.samples
     formulas_s = validation.predicted_by_fold_s[family]
@@ -253,7 +285,14 @@ def _corrected(
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
     is_known = np.zeros(len(samples.points), dtype=np.bool_)
     is_known[numbers[rows]] = True
-    for fold, (process, without, _) in enumerate(prior.conditioned(table[rows], *logs)):
+    by_fold = prior.conditioned(table[rows], *logs)
+    if adapts:
+        seen = [validation.folds[rows] != fold for fold in range(len(logs))]
+        by_fold = chain.from_iterable(
+            prior.adapted(table[rows][of], of_fold[of]).conditioned(table[rows], of_fold)
+            for of, of_fold in zip(seen, logs, strict=True)
+        )
+    for fold, (process, without, _) in enumerate(by_fold):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
         of_points = np.ones(len(is_known))
