@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError, UsageTypeError
 from rewritelog.units import items_of
@@ -57,13 +58,13 @@ def to_input(value: object, what: str) -> Path:
     return path
 
 
-def to_output(value: object, what: str) -> Path:
+def to_output(value: Any, what: str) -> Path:
     """Return the path of a file to write, standard output for `-`.
 
     Raise `UsageError` for a text that ends as a folder's does, which a `Path` no longer shows.
     """
     path = to_path(value, what)
-    if str(value).endswith(os.sep):
+    if os.fspath(value).endswith(os.sep):
         raise UsageError(f"{what}: {value} ends with {os.sep}, as a folder does: name a file")
     return Path("/dev/stdout") if path == STANDARD_STREAM else path
 

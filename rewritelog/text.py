@@ -48,8 +48,8 @@ _SHORTEST_S, _LONGEST_S = 1e-12, 1e9
 
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 
-_SPECIAL = re.compile(r"\?|\[(?!\*\])")
-"""The characters that only `fnmatch` takes for a pattern: all but `*` and those of `[*]`."""
+_SPECIAL = re.compile(r"\\\*|[?[]")
+"""What `fnmatch` has to take as the character with which it ends: `\\*`, `?` and `[`."""
 _LAST_WORD = re.compile(r"\w+\Z")
 _MARKS = ("Mn", "Me")
 """The categories of characters that stand over or under the one before, such as accents."""
@@ -377,22 +377,22 @@ def fault_text(path: Path, line: int, problem: str, text: str) -> str:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a name, in linear time.
+    r"""Return whether a pattern matches a name, in linear time.
 
-    In it `*` stands for any characters, and `[*]` for an asterisk.
+    In it `*` stands for any characters, and `\*` for an asterisk.
     """
     return fnmatchcase(name, _escaped(pattern))
 
 
 def pattern_of(name: str) -> str:
     """Return the pattern that matches this name alone."""
-    return name.replace("*", "[*]")
+    return name.replace("*", r"\*")
 
 
 @lru_cache(maxsize=1 << 8)
 def _escaped(pattern: str) -> str:
     """Return the pattern as `fnmatch` takes it, from a cache: many names are compared with each."""
-    return _SPECIAL.sub(r"[\g<0>]", pattern)
+    return _SPECIAL.sub(lambda special: f"[{special[0][-1]}]", pattern)
 
 
 def last_match(rules: Sequence[tuple[str, Value]], name: str, otherwise: Value) -> Value:

@@ -22,8 +22,8 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Final, ParamSpec, Self, SupportsFloat, TextIO, TypeVar
 
-from tracebigsim.errors import BracketError, BracketWarning, LineFormatError, TraceFileError
-from tracebigsim.writing import format_line, to_float
+from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
+from tracebigsim.writing import format_line, to_float, to_name
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
 """Names the file that lines are appended to; %p in it is the process id, %h the host's name."""
@@ -273,8 +273,6 @@ def start(event: str | None = None, *params: SupportsFloat) -> None:
     """
     state = _State.UNDECIDED
     if event is not None:
-        if not isinstance(event, str):
-            raise LineFormatError(f"an event name must be a text, not {event!r}")
         state = _State.PRINTED if _is_chosen(event, params) else _State.LEFT_OUT
     if _this_thread.state is not _State.CLOSED:
         _warn("start() within an open bracket, which is dropped")
@@ -410,10 +408,10 @@ def _kernels(path: str) -> frozenset[tuple[str, tuple[float, ...]]]:
 
 def _is_chosen(event: str, params: tuple[SupportsFloat, ...]) -> bool:
     """Return whether this bracket is on the list of chosen SEBs, or there is no list."""
-    path = os.environ.get(CHOSEN_VARIABLE)
+    name, path = to_name(event), os.environ.get(CHOSEN_VARIABLE)
     if not path:
         return True
-    return (event, tuple(to_float(param, "a parameter") for param in params)) in _kernels(path)
+    return (name, tuple(to_float(param, "a parameter") for param in params)) in _kernels(path)
 
 
 def _warn(problem: str) -> None:

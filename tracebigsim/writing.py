@@ -61,9 +61,7 @@ def format_line(
     numbers = "".join(_number_text(param, "a parameter") + " " for param in listed)
     if time_s is None and time_cycles is None and seb is None and seqno is None:
         raise LineFormatError("a record has neither a time nor a SEB number")
-    if not isinstance(event, str):
-        raise LineFormatError(f"an event name must be a text, not {event!r}")
-    if problem := name_problem(event):
+    if problem := name_problem(to_name(event)):
         raise LineFormatError(f"invalid event name: it {problem}: {event!r}")
     parts = [f"{KEYWORD}: event:{{ {event} }}"]
     if seb is not None:
@@ -132,6 +130,13 @@ def _time_field(time_s: float | None, time_cycles: float | None) -> Iterable[str
 def _number_text(value: SupportsFloat, what: str) -> str:
     """Return the text of a number, which has to be finite."""
     return number_text(to_float(value, what), what)
+
+
+def to_name(event: object) -> str:
+    """Return an event's name; raise LineFormatError if it is not a text."""
+    if not isinstance(event, str):
+        raise LineFormatError(f"an event name must be a text, not {event!r}")
+    return event
 
 
 def to_float(value: SupportsFloat, what: str) -> float:

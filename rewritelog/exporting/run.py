@@ -106,7 +106,7 @@ def export(options: ExportCommand) -> Exported:
             left_out["malformed"] += malformed
             yield result
 
-    of_network = list[str]()
+    remarks = [] if options.to in SIMULATORS else [*about_none(params, opened)]
     with new_folder(options.out, force=options.force) as folder:
         if options.to in SIMULATORS:
             program = load_program(opened, network)
@@ -117,7 +117,7 @@ def export(options: ExportCommand) -> Exported:
                 counts = write_simgrid(folder, opened.summary.num_wth, traces)
             counts, left_out = {"sebs": len(program.workload.sebs), **counts}, program.lacking
             if network is not None:
-                of_network += program.workload.without_effect([network])
+                remarks += program.workload.without_effect([network])
         elif options.to == "chrome":
             with matched(opened, folder) as matching:
                 exported = np.isin(opened.pes, pes)
@@ -128,8 +128,7 @@ def export(options: ExportCommand) -> Exported:
             left_out["overlapping"] = counted["overlapping"]
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
-    of_params = about_none(params, opened)
-    warnings = (*_warnings(left_out), *of_network, *of_params, *_about_time(options, counts))
+    warnings = (*_warnings(left_out), *remarks, *_about_time(options, counts))
     return Exported(options.out, options.to, len(pes), counts, warnings)
 
 

@@ -51,8 +51,14 @@ LOST = "lost::"
 
 STUDY_HEAD = "# lost cycles; parameters: "
 """The first words of a study's file of timing lines; the names of their parameters follow."""
+
 PES = "P"
 """The name of the first parameter of such events, the number of PEs."""
+
+
+def study_head(names: Iterable[str]) -> str:
+    """Return the first line of a study's file whose parameters have these names."""
+    return f"{STUDY_HEAD}{', '.join(names)}\n"
 
 
 def is_measured(event: str) -> bool:

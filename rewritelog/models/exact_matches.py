@@ -45,7 +45,7 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
     """Measured / predicted seconds, ascending, of replicates: the fit, blended with the other
     times of the set, predicts each of them. Empty if these samples are too few."""
     total_ratio: NotNegative = 1.0
-    """The factor by which sums are corrected for rare long calls (`total_ratio_of`)."""
+    """The factor that corrects sums of predictions (`total_ratio_of`)."""
 
     def __post_init__(self) -> None:
         require_shape(".seconds", self.seconds, len(self.rows))

@@ -28,6 +28,7 @@ from rewritelog.models.fitting.diagnosis import (
     OUTLIER_FACTOR,
     Coefficient,
     Quality,
+    expected_ratio,
     interval_of,
 )
 from rewritelog.models.fitting.event_fit import ClassFit, EventFit, LeftOut
@@ -527,8 +528,14 @@ def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
 
 
 def _total_ratio(fit: EventFit) -> float:
-    """Return the largest factor that corrects sums among the classes, as it is printed."""
-    return float(f"{max(part.total_ratio for part in fit.classes[1:] or fit.classes):.3g}")
+    """Return the largest factor that corrects sums among the classes, as it is printed.
+
+    It is 1 where sums lack no more than those of any fit to so few lines do.
+    """
+    part = max(fit.classes[1:] or fit.classes, key=lambda part: part.total_ratio)
+    expected = expected_ratio(part.ratios, part.samples, relative=part.quality.relative)
+    is_more = f"{part.total_ratio / expected:.3g}" != "1"
+    return float(f"{part.total_ratio:.3g}") if is_more else 1.0
 
 
 def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:

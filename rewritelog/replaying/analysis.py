@@ -265,7 +265,9 @@ def _roots(workload: Workload, never_ran: Flags, roots: Numbers) -> Ints:
     is_blocked = never_ran[before]
     weights = np.ones(np.count_nonzero(is_blocked), dtype=np.int8)
     links = csr_array((weights, (before[is_blocked], after[is_blocked])), shape=(count, count))
-    return np.asarray(dijkstra(links, indices=roots, min_only=True, return_predecessors=True)[2])
+    # links between the same two SEBs add up, so that weights are not lengths
+    options = {"unweighted": True, "min_only": True, "return_predecessors": True}
+    return np.asarray(dijkstra(links, indices=roots, **options)[2])
 
 
 def _example(

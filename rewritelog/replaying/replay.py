@@ -269,7 +269,8 @@ def prepare(
         tasks = _tasks(task, dilates=dilates)
         params = task.params or list_params(options.params or source.folder)
         workload = load_workload(tasks, params)
-        remarks = (*about_none(params, source), *_about_params(workload, predictor.fitted))
+        about = _about_params(workload, predictor.fitted)
+        remarks = tuple(about_none(params, source)) or tuple(about)
     first_s, last_s = (workload.seconds[place].of_sebs for place in (0, -1))
     if dilates and np.array_equal(first_s, last_s):
         remarks = (*remarks, "the dilation that is varied changes no duration")

@@ -13,7 +13,7 @@ from rewritelog.commands.runs import LostCyclesCommand
 from rewritelog.errors import OutputError, UsageError, spelled
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.formats.files import read_provenance
-from rewritelog.models.base import LOST, PES, STUDY_HEAD
+from rewritelog.models.base import LOST, PES, study_head
 from rewritelog.models.expressions import FormulaError, Origin, checked_names
 from rewritelog.options import settings
 from rewritelog.progress import report_progress
@@ -110,7 +110,7 @@ def study_run(command: LostCyclesCommand) -> StudyRun:
     `RewriteLogError` for any invalid input; then nothing is appended.
     """
     network, timings_out, variables = command.read_network(), command.timings_out, command.variables
-    head = STUDY_HEAD + ", ".join((PES, *(name for name, _ in variables))) + "\n"
+    head = study_head((PES, *(name for name, _ in variables)))
     if timings_out is not None:
         _check_file(timings_out, head)
     prepared = prepare(command.logs, command)

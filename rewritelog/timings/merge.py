@@ -1,7 +1,8 @@
 """The job of `merge`: the timing lines of many outputs in one sorted file without other text.
 
-Lines are sorted by event, parameters and time, by an external merge sort in bounded memory: sorted
-runs go to temporary files, which take about three times the space of the timing lines.
+Only the line that names the parameters of a study is kept. Lines are sorted by event, parameters
+and time, by an external merge sort in bounded memory: sorted runs go to temporary files, which take
+about three times the space of the timing lines.
 """
 
 from __future__ import annotations

@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 from rewritelog import units
 from rewritelog.arrays import Columns, Flags, Floats, Ints, check_columns, rows_by_key
 from rewritelog.errors import ModelError, TimingError, UsageError, UsageTypeError, spelled
-from rewritelog.models.base import LOST, STUDY_HEAD, EventKey, EventTimings, ModelText, ParamNames
+from rewritelog.models.base import (
+    LOST,
+    STUDY_HEAD,
+    EventKey,
+    EventTimings,
+    ModelText,
+    ParamNames,
+    study_head,
+)
 from rewritelog.models.expressions import FormulaError, Origin, checked_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import STANDARD_STREAM, to_input, to_inputs
@@ -31,7 +39,7 @@ from rewritelog.timings.samples import SampleLocations, Timings, TimingsLike, to
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import TextChunk, scan_chunks
 from tracebigsim.lines import LineTable, TimeUnit
-from tracebigsim.writing import MAX_LINE_BYTES
+from tracebigsim.writing import MAX_LINE_BYTES, format_line
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
@@ -80,9 +88,6 @@ def samples_of(
     return replace(timings, columns=columns)
 
 
-_LINE = "TRACEBIGSIM: event:{ NAME }  time:{ 0.00003 }  params:{ 157 9 }"
-
-
 def to_timings(samples: TimingsLike, columns: Columns) -> Timings:
     """Return timings given in any accepted form."""
     return samples_of(to_files_or_samples(samples, "the timings"), columns=columns)
@@ -110,10 +115,12 @@ def read_timings_as(
         timings_by_columns[columns] = replace(timings, names=study.of(timings))
         if not timings.timings:
             names = ", ".join(map(str, files))
-            counted = columns == "counters"
-            what = "timing line with counters" if counted else "timing line"
-            line = _LINE + "  PAPI:{ 356 67 }" * counted
-            why = timings.warnings or (f"one is like {line}; docs/notebook.md fits tables",)
+            what, counters = "timing line", tuple[int, ...]()
+            if columns == "counters":
+                what, counters = "timing line with counters", (356, 67)
+            line = format_line("NAME", [157, 9], time_s=3e-5, counters=counters).rstrip()
+            advice = f"one is like {line}; for tables see docs/notebook.md"
+            why = timings.warnings or (advice,)
             raise TimingError("; ".join((f"{names}: no {what} found", *why)))
     return timings_by_columns
 
@@ -144,7 +151,7 @@ class StudyNames(Struct):
     @property
     def head(self) -> bytes:
         """The first line of a file with these names; empty without any."""
-        return f"{STUDY_HEAD}{', '.join(self.names)}\n".encode() if self.names else b""
+        return study_head(self.names).encode() if self.names else b""
 
     def of(self, timings: Timings) -> dict[str, tuple[str, ...]]:
         """Return the names for each event of lost cycles."""

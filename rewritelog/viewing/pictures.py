@@ -81,8 +81,9 @@ class WrittenPicture(Readable):
         return f"{printable(str(self.path))}: {bytes_text(len(self.picture))}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the shares of PEs in each colour over time."""
-        return {"over_time": list(self.picture.over_time), "warnings": list(self.warnings)}
+        """Return the shares of PEs in each colour over time, and warnings."""
+        warnings = [printable(text) for text in self.warnings]
+        return {"over_time": list(self.picture.over_time), "warnings": warnings}
 
 
 MOST_PANELS = 4

@@ -386,8 +386,8 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
         places = np.full(len(run.pes), -1.0)
         places[list(view.pes)] = (np.arange(len(view.pes)) + 0.5) / view.group
         lines = message_lines(run.logs, run.outcome, places, (view.from_s, view.to_s), seed)
-    malformed = extent.malformed
-    return Panel(run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines, malformed)
+    drawn = run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines
+    return Panel(*drawn, extent.malformed)
 
 
 class _CellTimes(NamedTuple):

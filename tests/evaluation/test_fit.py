@@ -111,7 +111,9 @@ def test_a_failure_leaves_the_file_as_it_was(timings: Path, tmp_path: Path) -> N
     out.write_text("before")
     empty = tmp_path / "empty.txt"
     empty.write_text("kernel,size,seconds\nrelax,8,0.25\n")
-    with pytest.raises(TimingError, match=r"no timing line found; one is like TRACE.* fits tables"):
+    with pytest.raises(
+        TimingError, match=r"no timing line found; one is like TRACE.* for tables see"
+    ):
         fit(FitCommand((empty,), output=out))
     with pytest.raises(OutputError, match="No such file"):
         fit(FitCommand((timings,), "least-squares", output=tmp_path / "none" / "m.json"))

@@ -140,9 +140,7 @@ def test_a_call_that_only_a_fit_without_it_misses_was_not_disturbed(lines: int, 
     seconds = (1e-9 * params.sum(axis=1) + 1e-6) * np.exp(0.05 * draw.standard_normal(lines))
     fitted = load_model("auto", {}).fit((EventTimings("k", params, seconds),))
     (warning,) = fitted.warnings()
-    assert ": so few lines may not tell what determines the time" in warning
-    assert "one call" not in warning
-    assert "explain little" not in warning
+    assert ": so few lines may not tell what determines the time; add" in warning
 
 
 @pytest.mark.slow

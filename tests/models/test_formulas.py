@@ -129,11 +129,11 @@ def test_formulas_cross_process_borders() -> None:
         ("[ab]", "a", False),
         ("*x*x", "xx", True),
         ("*x*x", "x", False),
-        ("operator[*]", "operator*", True),
-        ("operator[*]", "operator+", False),  # C++ names could not be told from patterns
-        ("f<int[*]>(*)", "f<int*>(long)", True),
-        ("f<int[*]>(*)", "f<int>(long)", False),
-        ("a[[*]]", "a[*]", True),
+        (r"operator\*", "operator*", True),
+        (r"operator\*", "operator+", False),  # C++ names could not be told from patterns
+        (r"f<int\*>(*)", "f<int*>(long)", True),
+        (r"f<int\*>(*)", "f<int>(long)", False),
+        ("a[*]", "a[k]", True),
         ("a[*b]", "a[xb]", True),
     ],
 )

@@ -573,6 +573,17 @@ def test_what_waits_for_a_seb_that_never_runs_never_runs(tmp_path: Path) -> None
     }
 
 
+def test_a_dependency_that_is_recorded_thrice_is_not_longer(tmp_path: Path) -> None:
+    line = [
+        seb(0, 1, **started_by(1, 5)),
+        seb(1, 2, **started_by(1, 6)),
+        seb(2, 3, backward=[1], recv_time=-1.0),
+        seb(3, 4, backward=[0, 0, 0, 2], recv_time=-1.0),
+    ]
+    blocked = replay(write_logs(tmp_path / "logs", [line, [seb(0, 0.5)]])).blocked
+    assert {held.seb: held.blocked_others for held in blocked.examples} == {0: 1, 1: 1}
+
+
 @pytest.mark.parametrize("dilation", [1.0, 2.0])
 def test_sebs_that_never_ran_are_written_after_the_end_of_the_run(
     dilation: float, tmp_path: Path

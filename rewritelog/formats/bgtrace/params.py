@@ -96,9 +96,9 @@ def params_folder(logs: LogSet, other: AnyTraces) -> Path:
     A rewrite keeps the sizes of all files, and leaves the params in the folder of its input.
     """
     sizes, others = ([file.size_bytes for file in of.files] for of in (logs, other))
-    has_none = not list_params(logs.folder).pes
-    takes_others = sizes == others and has_none and list_params(other.folder).pes
-    return other.folder if takes_others else logs.folder
+    if sizes != others or list_params(logs.folder).pes:
+        return logs.folder
+    return other.folder if list_params(other.folder).pes else logs.folder
 
 
 OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]

@@ -176,12 +176,10 @@ def diagnose(
         # error at a point of a fit without it says nothing of sums at others
         validated, held_out_s = samples, predicted_s
         later = ~samples.first & np.isfinite(predicted_s)
-    total_ratio = total_ratio_of(
-        validated.seconds[later],
-        held_out_s[later],
-        validated.points.point_of_row[later],
-        calibrated=not samples.relative or len(samples) >= tuning.FEWEST_CALIBRATED,
-    )
+    known_s, timed_s = held_out_s[later], validated.seconds[later]
+    expected = expected_ratio(timed_s / known_s, len(samples), relative=samples.relative)
+    clusters = validated.points.point_of_row[later]
+    total_ratio = total_ratio_of(timed_s, known_s, clusters, expected)
     return Diagnosis(quality, root, ratios, spread, points, total_ratio)
 
 
@@ -245,14 +243,26 @@ def thinned(ratios: Floats) -> Floats:
     return np.quantile(ratios, (np.arange(MOST_RATIOS) + 0.5) / MOST_RATIOS)
 
 
-def total_ratio_of(
-    measured: Floats, predicted: Floats, cluster: Ints, *, calibrated: bool = True
-) -> float:
-    """Return the factor that corrects sums of predictions, drawn to what is expected if uncertain.
+@np.errstate(all="ignore")  # of times that are 0, and predictions below
+def expected_ratio(ratios: Floats, samples: int, *, relative: bool) -> float:
+    """Return the factor that sums of predictions lack because the fit is not calibrated.
 
-    That is 1 if the fit is calibrated. If it is not, its sum is too small: for log-normal errors
-    with the standard deviation s, the least squares of relative errors are those of predictions
-    that are the mean time over exp(2 s²).
+    It is 1 with enough samples, or without relative weights. `ratios` are measured over predicted
+    times. For log-normal errors with the standard deviation s, the least squares of relative errors
+    are those of predictions that are the mean time over exp(2 s²).
+    """
+    if not relative or samples >= tuning.FEWEST_CALIBRATED:
+        return 1.0
+    logs = np.log(ratios)
+    logs = logs[np.isfinite(logs)]
+    deviation = robust_deviation(logs - median(logs), 0.0) if len(logs) else 0.0
+    return math.exp(min(2 * deviation**2, tuning.MOST_EXPECTED))
+
+
+def total_ratio_of(
+    measured: Floats, predicted: Floats, cluster: Ints, expected: float = 1.0
+) -> float:
+    """Return the factor that corrects sums of predictions, drawn to the expected if uncertain.
 
     The standard error is that of a weighted mean of ratios in clusters, such as points (W. Cochran,
     Sampling Techniques, 1977, 6.5 and 9A), and at least that of ratios without clusters: if one
@@ -264,11 +274,6 @@ def total_ratio_of(
     if len(measured) < tuning.FEWEST_FOR_TOTAL:
         return 1.0
     ratios, weights = measured / predicted, predicted**tuning.SIZE_WEIGHT
-    expected = 1.0
-    if not calibrated and (ratios > 0).any():
-        logs = np.log(ratios[ratios > 0])
-        deviation = robust_deviation(logs - median(logs), 0.0)
-        expected = math.exp(min(2 * deviation**2, tuning.MOST_EXPECTED))
     weights /= weights.sum()
     ratio = float(weights @ ratios)
     errors = weights * (ratios - ratio)

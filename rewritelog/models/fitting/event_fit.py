@@ -54,8 +54,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
     growth: Growth | None = None
     """How the function is extrapolated; None if simply by its formula."""
     total_ratio: NotNegative = 1.0
-    """The factor, from held-out samples, that corrects sums of predictions for rare long calls
-    (`total_ratio_of`); 1 unless it differs significantly from 1."""
+    """The factor, from held-out samples, that corrects sums of predictions (`total_ratio_of`)."""
     coefficients: tuple[Coefficient, ...] = ()
     """Empty for a mixture."""
     dropped: tuple[Dropped, ...] = ()

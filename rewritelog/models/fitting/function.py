@@ -152,9 +152,10 @@ def formula_of(function: AnyFunction) -> Formula:
 def sum_of_terms(
     function: AnyFunction, params: Floats, columns: Floats, predicted_s: Floats
 ) -> Floats:
-    """Return the seconds that a function's terms, `columns`, add up to, which it may then correct.
+    """Return the sum of a function's terms, `columns`, in seconds, before any correction.
 
-    `predicted_s` are its seconds, which stand in for a sum of 0, as a member of a mixture may be.
+    Of a mixture it is that of its leading member. `predicted_s`, the seconds of the function, stand
+    in for a sum of 0.
     """
     formula = formula_of(function)
     leading = formula.members[0] if isinstance(formula, FittedMixture) else formula
