@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, occurrences_before, pair_keys
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
@@ -53,6 +52,7 @@ class Spans(Struct, frozen=True, dict=True):
         sebs: tuple[Ints, Ints, Floats, Floats, Ints],
         events: Iterable[str] = (),
         brackets: tuple[Ints, Floats, Floats, Ints] | None = None,
+        malformed: int = 0,
     ) -> Spans:
         """Join `sebs`: pe, seb, start_s, end_s, name; and `brackets`: of, start_s, end_s, event."""
         pe, seb, start_s, end_s, name = sebs
@@ -64,7 +64,8 @@ class Spans(Struct, frozen=True, dict=True):
             event = brackets[3].astype(np.int64)
             name = np.append(name, np.where(event < 0, -1, event + count))
             labels += [printable(text) for text in events]
-        return cls(labels, count, len(pe), pe[seb_row], seb[seb_row], start_s, end_s, name, seb_row)
+        rows = pe[seb_row], seb[seb_row], start_s, end_s, name, seb_row
+        return cls(labels, count, len(pe), *rows, malformed)
 
     @classmethod
     def of_block(cls, loaded: LoadedBlock, params: ParamFolder | None) -> Spans:
@@ -84,8 +85,7 @@ class Spans(Struct, frozen=True, dict=True):
             event = np.append(records.event[paired.record], event[rest])
         with np.errstate(over="ignore", invalid="ignore"):
             begins_s, ends_s = start_s[seb_row] + times.T
-        spans = cls._of(names, sebs, events, (seb_row, begins_s, ends_s, event))
-        return replace(spans, malformed=notes.malformed)
+        return cls._of(names, sebs, events, (seb_row, begins_s, ends_s, event), notes.malformed)
 
     @classmethod
     def of_replay(cls, outcome: ReplayedRun) -> Spans:
@@ -97,8 +97,8 @@ class Spans(Struct, frozen=True, dict=True):
         begins_s = times.start_s[regions.seb] + after_s
         brackets = regions.seb, begins_s, begins_s + lengths_s, regions.event
         columns = sebs.pe, index, times.start_s, times.end_s, sebs.name
-        spans = cls._of(workload.names, columns, workload.events, brackets)
-        return replace(spans, malformed=workload.unused["malformed"])
+        malformed = workload.unused["malformed"]
+        return cls._of(workload.names, columns, workload.events, brackets, malformed)
 
     @classmethod
     def of_events(cls, events: Events, lane: Ints) -> Spans:

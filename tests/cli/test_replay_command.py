@@ -280,20 +280,22 @@ def test_params_of_other_logs_are_told_from_a_program_without_useful_time(
     assert run(command, logs).stderr == ""
 
 
-@pytest.mark.parametrize("words", [
+READS_PARAMS = (
     ["replay"],
     ["lost-cycles"],
     ["sweep", "--vary", "latency=1us"],
     ["export", "out", "--to", "csv"],
     ["export", "out", "--to", "chrome"],
-    ["timeline", "-o", "-"],
-    ["timeline", "-o", "picture.svg", "--times", "replay"],
-])  # fmt: skip
+)
+DRAWS_EVENTS = (["timeline", "-o", "-"], ["timeline", "-o", "picture.svg", "--times", "replay"])
+
+
+@pytest.mark.parametrize("words", [*READS_PARAMS, *DRAWS_EVENTS])
 def test_a_malformed_param_line_is_warned_of(
     words: list[str], logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its bracket kept the host's duration or had no event, without a word."""
-    if words[0] == "timeline":
+    if words in DRAWS_EVENTS:
         pytest.importorskip("matplotlib", reason="needs the extra [view]")
     monkeypatch.chdir(logs.parent)
     with (logs / "param.0").open("a") as file:
@@ -303,13 +305,7 @@ def test_a_malformed_param_line_is_warned_of(
     assert "warning: 1 malformed param line not used; `rewritelog check` says which" in done.stderr
 
 
-@pytest.mark.parametrize("words", [
-    ["replay"],
-    ["lost-cycles"],
-    ["sweep", "--vary", "latency=1us"],
-    ["export", "out", "--to", "csv"],
-    ["export", "out", "--to", "chrome"],
-])  # fmt: skip
+@pytest.mark.parametrize("words", READS_PARAMS)
 def test_a_folder_without_params_is_warned_of(
     words: list[str], logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
