@@ -23,7 +23,7 @@ from rewritelog.models.fitting.samples import random_rows
 from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, defect, require_shape
 from rewritelog.running.locks import cached_property
 
-FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 40, 10
+FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 30, 10
 """Lengths and deviations are first learnt from this many points in this many steps, or in fewer
 steps from those of a process for nearly the same values. A process that is used learns them again
 from all points, since few points show little of what depends on many inputs."""
@@ -31,9 +31,16 @@ from all points, since few points show little of what depends on many inputs."""
 LAST_STEP = 2e-4
 """The search with all points ends with a step that lowers the cost by less than this share."""
 
+STEEPNESS = 5.0
+"""A search changes each logarithm in units of 1/√(this + its first slope): what matters most has
+the steepest slope, and without units it would be changed far too much at first."""
+
 BLOCK = 250
 """The time of a step grows with the cube of the number of points. Twice this many or more are
 divided into blocks of near points, which are taken as independent of each other."""
+
+SMALL_TRIANGLE = 32
+"""Triangles of fewer than twice so many rows are inverted at once."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm: the usual length is exp(0.7), two
@@ -438,16 +445,24 @@ def learn(
     blocks = _blocks(points / lengths.min(axis=0), np.arange(len(points)), len(points) // BLOCK)
     posterior = _NegativeLogPosterior(points, values / rms, codes, blocks)
     least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
-    bounds = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
+    ranges = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
+    bounds = np.array(ranges)
+    first = np.clip(first, *bounds.T)
+    units = 1 / np.sqrt(STEEPNESS + np.abs(posterior.cost(first)[1]))
+
+    def scaled_cost(steps_from_first: Floats) -> tuple[float, Floats]:
+        cost, slopes = posterior.cost(first + steps_from_first * units)
+        return cost, slopes * units
+
     optimum = minimize(
-        posterior.cost,
-        np.clip(first, *np.array(bounds).T),
+        scaled_cost,
+        np.zeros(len(first)),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=(bounds - first[:, None]) / units[:, None],
         options={"maxiter": steps, "ftol": least_step},
     )
-    covariance = posterior.covariance(optimum.x)
+    covariance = posterior.covariance(first + optimum.x * units)
     return replace(
         covariance,
         smooth=covariance.smooth * rms,
@@ -466,7 +481,24 @@ def _factor_and_inverse(matrix: Floats) -> tuple[Floats, Floats]:
     factor, failed = lapack.dpotrf(matrix.T, lower=True, overwrite_a=True)
     if failed:
         raise np.linalg.LinAlgError("the covariances are not positive definite")
-    return factor, lapack.dpotri(factor, lower=True)[0]
+    inverse = factor.copy(order="F")
+    _invert_triangle(inverse)
+    return factor, lapack.dlauum(inverse, lower=True, overwrite_c=True)[0]
+
+
+def _invert_triangle(lower: Floats) -> None:
+    """Replace a lower triangle by its inverse, by halves: products are faster than `dtrtri`."""
+    from scipy.linalg import blas, lapack  # noqa: PLC0415 - heavy
+
+    half = len(lower) // 2
+    if half < SMALL_TRIANGLE:
+        lower[:] = lapack.dtrtri(lower, lower=True)[0]
+        return
+    first, below, last = lower[:half, :half], lower[half:, :half], lower[half:, half:]
+    _invert_triangle(first)
+    _invert_triangle(last)
+    product = blas.dtrmm(1.0, first, below, side=True, lower=True)
+    below[:] = blas.dtrmm(-1.0, last, product, lower=True)
 
 
 def _inverse(matrix: Floats) -> Floats:
@@ -546,7 +578,7 @@ class _NegativeLogPosterior:
         The probability of n values at a point is that of their mean, whose noise has the n-th part
         of the variance, and that of their differences from it.
         """
-        from scipy.linalg import lapack  # noqa: PLC0415 - heavy
+        from scipy.linalg import blas, lapack  # noqa: PLC0415 - heavy
         from scipy.spatial.distance import squareform  # noqa: PLC0415 - heavy
 
         coordinates, values, counts, square = block
@@ -580,9 +612,10 @@ class _NegativeLogPosterior:
         cost += 0.5 * (square / variance + float(np.log(counts).sum()))
         cost += repetitions * math.log(covariance.noise)
         # ½ tr((K⁻¹ − ααᵀ) ∂K) for each length and deviation; pairs count twice
-        pairs = squareform(inverse.T - np.outer(weights, weights), checks=False)
-        ends = 0.5 * float(np.trace(inverse) - weights @ weights)
-        of_noise = ends - 0.5 * float(averaged_out @ (np.diag(inverse) - weights**2))
+        difference = blas.dsyr(-1.0, weights, lower=True, a=inverse, overwrite_a=True)
+        pairs = squareform(difference.T, checks=False)
+        ends = 0.5 * float(np.trace(difference))
+        of_noise = ends - 0.5 * float(averaged_out @ np.diag(difference))
         by_deviation = [
             2 * covariance.smooth**2 * (ends + float(pairs @ smooth[0])),
             2 * covariance.rough**2 * (ends + float(pairs @ rough[0])),
