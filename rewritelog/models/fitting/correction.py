@@ -179,7 +179,7 @@ def choose_correction(
     least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / samples.effective_count))
     if not best.held_out.clearly_better(plain, least_gain):
         return None
-    return best if len(many) > FIRST_LEARNT_FROM else _adapted(best, many, validation)
+    return best if len(many) > TRIED_POINTS else _adapted(best, many, validation)
 
 
 def _trial(
@@ -285,13 +285,16 @@ def _corrected(
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
     is_known = np.zeros(len(samples.points), dtype=np.bool_)
     is_known[numbers[rows]] = True
+
+    def adapted(fold: int) -> tuple[Process, Floats, Floats]:
+        others = validation.folds[rows] != fold
+        without_fold = prior.adapted(table[rows][others], logs[fold][others])
+        return next(without_fold.conditioned(table[rows], logs[fold]))
+
     by_fold = prior.conditioned(table[rows], *logs)
     if adapts:
-        seen = [validation.folds[rows] != fold for fold in range(len(logs))]
-        by_fold = chain.from_iterable(
-            prior.adapted(table[rows][of], of_fold[of]).conditioned(table[rows], of_fold)
-            for of, of_fold in zip(seen, logs, strict=True)
-        )
+        takes_long = len(rows) > FIRST_LEARNT_FROM
+        by_fold = map_in_processes(adapted, range(len(logs)), takes_long=takes_long)
     for fold, (process, without, _) in enumerate(by_fold):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
