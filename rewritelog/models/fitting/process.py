@@ -31,7 +31,7 @@ from all points, since few points show little of what depends on many inputs."""
 LAST_STEP = 2e-4
 """The search with all points ends with a step that lowers the cost by less than this share."""
 
-STEEPNESS = 5.0
+STEEPNESS = 4.0
 """A search changes each logarithm in units of 1/√(this + its first slope): what matters most has
 the steepest slope, and without units it would be changed far too much at first."""
 
