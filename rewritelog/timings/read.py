@@ -120,9 +120,21 @@ def read_timings_as(
                 what, counters = "timing line with counters", (356, 67)
             line = format_line("NAME", [157, 9], time_s=3e-5, counters=counters).rstrip()
             advice = f"one is like {line}; for tables see docs/notebook.md"
+            if any(map(_is_model_file, files)):
+                advice = f"a model file is for {spelled('fitted')} of `rewrite`"
             why = timings.warnings or (advice,)
             raise TimingError("; ".join((f"{names}: no {what} found", *why)))
     return timings_by_columns
+
+
+def _is_model_file(path: Path) -> bool:
+    """Return whether a regular file begins as a model file does."""
+    from rewritelog.models.model_file import FORMAT  # noqa: PLC0415 - only an error needs it
+
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f'"format": "{FORMAT}"'.encode() in file.read(100)
 
 
 class StudyNames(Struct):
@@ -176,7 +188,6 @@ class MalformedLines(Struct):
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
         self.files.setdefault(os.path.realpath(path), []).append(path)
-        of_traces = "; `rewritelog timings` makes timing lines of Chakra traces"
         has_lines = False
         try:
             for chunk, table in scan_chunks(path):
@@ -188,9 +199,12 @@ class MalformedLines(Struct):
                 has_lines |= len(table) > 0
                 yield chunk, table
         except TraceFileError as error:
-            raise TimingError(f"{error}{of_traces if path.is_dir() else ''}") from error
+            ways = "a timed program prints timing lines, and `rewritelog timings` makes those of"
+            advice = f"; {ways} Chakra traces" if path.is_dir() else ""
+            raise TimingError(f"{error}{advice}") from error
         if not has_lines and path.name.endswith((".et", ".et.gz")):
-            raise TimingError(f"{path}: no timing line found{of_traces}")
+            advice = "`rewritelog timings` makes timing lines of Chakra traces"
+            raise TimingError(f"{path}: no timing line found; {advice}")
 
     def warnings(self, what: str) -> Iterator[str]:
         """Yield a warning of the lines, named `what`, and one for each file that is given again."""
@@ -335,7 +349,8 @@ def seconds_of(path: Path, table: LineTable, clock_hz: float | None) -> Floats:
             f"{path}:{line}: the time is in cycles, but no clock rate is given "
             f"({spelled('clock_hz')})"
         )
-    return np.where(cycles, table.time / clock_hz, table.time)
+    with np.errstate(over="ignore"):  # infinite times are left out
+        return np.where(cycles, table.time / clock_hz, table.time)
 
 
 MAX_BYTES = 16 << 20

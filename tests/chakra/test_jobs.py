@@ -734,7 +734,7 @@ def test_commands_for_other_logs_say_so(traces: Path, words: tuple[str, ...]) ->
 def test_a_fit_to_traces_says_what_makes_timing_lines(traces: Path) -> None:
     done = run("fit", traces)
     assert done.returncode == 1
-    assert "is a folder, not a file; `rewritelog timings` makes timing lines" in done.stderr
+    assert "is a folder, not a file; a timed program prints timing lines, and `rew" in done.stderr
 
 
 def test_what_more_there_is_of_a_replay_is_of_traces(traces: Path) -> None:

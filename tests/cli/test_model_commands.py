@@ -185,3 +185,25 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
         assert done.returncode == code, done.stderr
         assert word in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.toml"])
+def test_a_model_file_in_place_of_timings_is_told(
+    name: str, timings: Path, sample_logs: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / name
+    assert run("fit", timings, "-o", model, "--model", "least-squares").returncode == 0
+    done = run("rewrite", sample_logs / "cells", "--dry-run", "--timings", model)
+    assert done.stderr.endswith(
+        f"{name}: no timing line found; a model file is for --fitted of `rewrite`\n"
+    )
+    assert run("fit", timings, model, "--model", "least-squares").returncode == 0
+
+
+def test_cycles_of_no_length_that_a_number_holds(sample_logs: Path, tmp_path: Path) -> None:
+    """Python's warning of the division was printed, with the line of code."""
+    lines = tmp_path / "cycles.txt"
+    lines.write_text("TRACEBIGSIM: event:{ k } time_in_cycles:{ 30180 } params:{ 4 }\n")
+    done = run("fit", lines, "--clock-hz", "1e-320", "--model", "least-squares")
+    assert "Warning" not in done.stderr
+    assert "warning: k(p1): no usable timing sample" in done.stderr
