@@ -155,7 +155,8 @@ def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison
         totals.add(of_pair)
     (old_machine, old), (new_machine, new) = map(_facts, (a, b))
     representation, machine = _changes(old, new), _changes(old_machine, new_machine)
-    return Comparison((a, b), totals, representation, machine, without_params)
+    empty = None if folders[0].pes else params
+    return Comparison((a, b), totals, representation, machine, without_params, empty)
 
 
 def _params(
