@@ -161,8 +161,11 @@ def test_sampled(logs: Path, timings: Path, tmp_path: Path) -> None:
 def test_an_option_of_the_model_wins_over_the_seed_of_all_draws(
     logs: Path, timings: Path, tmp_path: Path
 ) -> None:
+    """Without a spread there is one draw, and `--seed` had no effect beside the option."""
     model = ("--model", "sampled", "--timings", timings, "--seed", "3", "--dry-run")
-    for options, used in ((("--model-option", "seed=5"), 5), ((), 3)):
+    own, spread = ("--model-option", "seed=5"), ("--spread", "residual")
+    failed(run("rewrite", logs, *model, *own), 2, "model option 'seed' is given more than once")
+    for options, used in (((*own, *spread), 5), (spread, 3), ((), 3)):
         done = run("rewrite", logs, *model, *options, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["model"]["options"]["seed"] == used
