@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Bytes
-from rewritelog.errors import OutputError, OutputWarning, RewriteLogError
+from rewritelog.errors import OutputError, OutputWarning, RewriteLogError, UsageError
 from rewritelog.formats.files import InputFile, paths_in
-from rewritelog.paths import exists
+from rewritelog.paths import exists, is_stdout
 from rewritelog.running.engines import Gathered, in_threads
 from rewritelog.text import matches
 
@@ -203,16 +203,21 @@ def check_outputs(
 
 
 def check_page(path: Path) -> None:
-    """Raise `OutputError` if a page would replace another kind of file, such as a model file."""
-    if not path.is_file():
-        return
-    try:
-        with path.open("rb") as file:
-            start = file.read(100).lstrip().lower()
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    if start and not start.startswith((b"<!doctype html", b"<html")):
-        raise OutputError(f"{path}: exists and is not a page: remove it, or give another name")
+    """Raise `OutputError` if a page would replace another kind of file, such as a model file.
+
+    Raise `UsageError` for an ending that is not a page's, unless the path is a stream.
+    """
+    is_file = path.is_file() and not is_stdout(path)
+    if is_file:
+        try:
+            with path.open("rb") as file:
+                start = file.read(100).lstrip().lower()
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        if start and not start.startswith((b"<!doctype html", b"<html")):
+            raise OutputError(f"{path}: exists and is not a page: remove it, or give another name")
+    if path.suffix.lower() not in (".html", ".htm") and (is_file or not path.exists()):
+        raise UsageError(f"{path}: a page needs the ending .html")
 
 
 def _check_output(output: Path, inputs: Sequence[Path], replaced: Sequence[Path]) -> None:

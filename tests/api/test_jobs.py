@@ -410,6 +410,20 @@ def test_the_live_page_is_served_with_what_is_given(
     assert (options.output, options.no_browser) == (tmp_path, True)
 
 
+def test_a_page_has_the_ending_of_one(tmp_path: Path) -> None:
+    """HTML was written to p.json, where pictures with such a name are refused."""
+    pytest.importorskip("bokeh")
+    with pytest.raises(rewritelog.UsageError, match=r"p\.json: a page needs the ending \.html"):
+        rewritelog.replay(CELLS, gains=0, html=tmp_path / "p.json")
+    info = rewritelog.info(CELLS)
+    for name in ("p", "p.json", "p.html.txt"):
+        with pytest.raises(rewritelog.UsageError, match=r"a page needs the ending \.html"):
+            rewritelog.page(info, output=tmp_path / name)
+    for name in ("p.html", "p.HTM", "/dev/null"):
+        rewritelog.page(info, output=tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == {"p.html", "p.HTM"}
+
+
 def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     pytest.importorskip("matplotlib")

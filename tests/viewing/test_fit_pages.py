@@ -73,9 +73,11 @@ def test_exact_matches_do_not_hide_what_a_fit_leaves_unexplained(tmp_path: Path)
     lines = [("k", 1e-6 * n, float(n)) for n in range(1, 31) for _ in range(3)]
     (tmp_path / "f.toml").write_text('[[formula]]\nevent = "k"\nterms = ["1"]\n')
     words = ("--formulas", tmp_path / "f.toml", "--exact-match", "always")
-    done = run("fit", write_timings(tmp_path / "t.txt", *lines), *words, "--html", tmp_path / "p")
+    done = run(
+        "fit", write_timings(tmp_path / "t.txt", *lines), *words, "--html", tmp_path / "p.html"
+    )
     assert done.returncode == 0, done.stderr
-    (event,) = data_of(tmp_path / "p")["events"]
+    (event,) = data_of(tmp_path / "p.html")["events"]
     points = points_of(event)
     assert np.ptp(points["predicted"]) == 0
     assert points["outlier"].sum() > 20
