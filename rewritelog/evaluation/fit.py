@@ -80,8 +80,7 @@ class FitReport(Readable):
     def details(self) -> str:
         """Return the options of the model, and every fit with its formula."""
         fitted = self.fitted
-        options = fitted.options.items()
-        listed = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in options)
+        listed = fitted.options_text
         lines = [wrapped(f"model: {fitted.name}" + (f" ({listed})" if listed else ""))]
         lines += [f"  {line}" for line in fitted.lines("summary")]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))

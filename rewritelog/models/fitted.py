@@ -112,6 +112,11 @@ class Source(Form, frozen=True):
 NO_SOURCE = Source("", (), 0, None, "")
 
 
+def option_text(value: object) -> str:
+    """Return the value of an option of a model as the command line takes it: `none`, `true`."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A fitted model, what made it, and its checked answers for rows of parameters."""
@@ -203,6 +208,12 @@ class Fitted:
         if not isinstance(self.raw, FitByEvent):
             return replace(self, param_names=names)
         return replace(self, raw=self.raw.named(names))
+
+    @property
+    def options_text(self) -> str:
+        """The options of the model, with values as the command line takes them."""
+        options = self.options.items()
+        return ", ".join(f"{name.replace('_', '-')} {option_text(v)}" for name, v in options)
 
     def as_from_file(self) -> Fitted:
         """Return the model as one from a model file, whose options say what it was made from."""

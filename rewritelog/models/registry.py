@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.base import Model, ModelText
-from rewritelog.models.fitted import errors_as_model_errors
+from rewritelog.models.fitted import errors_as_model_errors, option_text
 from rewritelog.options import Declaration, choices, declarations
 from rewritelog.text import WIDTH, printable
 
@@ -196,8 +196,7 @@ def model_text(name: str) -> str:
     lines += ["", "Options:" if options else "It has no options."]
     flags = {option.field for option in built_in_options()}
     for option in options:
-        default = option.default if isinstance(option.default, str) else str(option.default).lower()
-        about = f"    {option.help} [default: {default}]"
+        about = f"    {option.help} [default: {option_text(option.default)}]"
         words = f"--model-option {option.field}={option.metavar}"
         if option.field in flags:
             words = f"{option.name} {option.metavar}"

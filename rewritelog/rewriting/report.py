@@ -361,12 +361,11 @@ def _logs(report: RewriteReport) -> Iterator[str]:
 
 def _model(report: RewriteReport) -> Iterator[str]:
     fit = report.fitted
-    spelled = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in fit.options.items())
     read = report.timings
     fitted = "" if read is None else f", {fit.fitted_to(len(read))}"
     yield f"model: {printable(fit.name)}{fitted}"
-    if spelled:
-        yield f"  {printable(spelled)}"
+    if fit.options:
+        yield f"  {printable(fit.options_text)}"
     yield from (f"  {printable(line)}" for line in fit.lines("summary"))
     if report.options.spread != "none":
         yield f"  spread: {report.options.spread}, seed {report.options.seed}"

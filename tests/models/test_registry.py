@@ -255,6 +255,24 @@ def test_an_option_that_may_be_none_is_given_as_a_value_or_as_none() -> None:
     assert described.metavar == "N"
 
 
+def test_reports_print_options_as_the_command_line_takes_them(event: MakeTimings) -> None:
+    """They were None and True, as in Python."""
+
+    @dataclass(frozen=True)
+    class Switched(LeastSquaresOptions):
+        exact: bool = True
+        most: int | None = None
+
+    class SwitchedModel(LeastSquares):
+        Options = Switched
+
+    fitted = Fitted.of(SwitchedModel(Switched()), "switched", (event(seconds=[1.0, 2.0]),))
+    assert fitted.options_text == (
+        "weights uniform, loss squares, exact-match auto, basis quadratic, exact true, most none"
+    )
+    assert make_options("m", SwitchedModel, {"exact": "true", "most": "none"}) == Switched()
+
+
 @dataclass(frozen=True)
 class NoDefault:
     size: int
