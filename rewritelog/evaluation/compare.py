@@ -274,7 +274,7 @@ def _cross_validate_model(
                 with part_of(name, number, len(splits), "part"):
                     training = split.fitted_to(event_timings) if model.needs_timings else ()
                     fitted = Fitted.of(model, name, training)
-                    require_order(timings, fitted)
+                    require_order(timings, fitted.names_of)
                 predicted = list(_predicted(fitted, event_timings, split))
             except ModelError as error:
                 failures.append(str(error))

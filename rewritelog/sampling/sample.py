@@ -35,7 +35,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.params import Params, read_run
 from rewritelog.timings.read import read_model_text, read_param_names, samples_of
-from rewritelog.timings.samples import Timings, usable
+from rewritelog.timings.samples import Timings, require_order, usable
 from rewritelog.timings.stats import LARGE_SPREAD, ReplicateSpread, spread_of
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
@@ -293,7 +293,8 @@ def sample(options: SampleCommand) -> SampleReport:
     param_names = read_param_names(options.param_names)
     names = param_names or ParamNames(timings.names if timings else {})
     strata = _strata_of(run, timings, spreads, formulas, names, options.replicates)
-    run_keys = {(stratum.event, stratum.parameters) for stratum in strata}
+    names_by_key = {(stratum.event, stratum.parameters): stratum.names for stratum in strata}
+    require_order(timings, lambda *key: names_by_key.get(key, ()))
     choices = choose(strata, Plan(options.fraction, options.method, options.seed, options.floor))
     report = SampleReport(
         logs=source,
@@ -301,8 +302,8 @@ def sample(options: SampleCommand) -> SampleReport:
         options=options,
         records=len(run),
         strata=choices,
-        spreads=tuple(spreads[key] for key in spreads if key in run_keys),
-        remarks=(*run.warnings, *_remarks(timings, run_keys, formulas, param_names)),
+        spreads=tuple(spreads[key] for key in spreads if key in names_by_key),
+        remarks=(*run.warnings, *_remarks(timings, names_by_key, formulas, param_names)),
         run=run,
     )
     if out is not None:

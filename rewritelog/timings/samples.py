@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -333,17 +333,17 @@ def fit_named(model: Model[Any], name: str, timings: Timings, names: ParamNames 
     from rewritelog.models.fitted import Fitted  # noqa: PLC0415 - only some runs need it
 
     fitted = Fitted.of(model, name, timings.timings).named(names or ParamNames(timings.names))
-    require_order(timings, fitted)
+    require_order(timings, fitted.names_of)
     return fitted
 
 
-def require_order(timings: Timings, fitted: Fitted) -> None:
-    """Raise `UsageError` if columns have the names of a model's parameters in another order.
+def require_order(timings: Timings, names_of: Callable[[str, int], Sequence[str]]) -> None:
+    """Raise `UsageError` if columns have the names of parameters in another order.
 
-    The model was fitted to them as they came, as to the arguments of a program.
+    Samples are taken as they came, as the arguments of a program.
     """
     for samples in timings.timings:
-        names, columns = fitted.names_of(*samples.key), timings.names.get(samples.event, ())
+        names, columns = names_of(*samples.key), timings.names.get(samples.event, ())
         if names != columns and sorted(names) == sorted(columns):
             raise UsageError(
                 f"{samples.event!r} has the parameters {', '.join(names)}, in this order, and the "

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from logbuilder import write_timings
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
 from oracle import SAMPLE_LOGS
 
 import rewritelog
@@ -167,11 +167,15 @@ def test_columns_in_another_order_than_their_names_in_a_file_are_refused(tmp_pat
     formulas, names = tmp_path / "f.toml", tmp_path / "n.toml"
     formulas.write_text('[[formula]]\nevent = "k"\nparams = ["n", "m"]\nterms = ["n"]\n')
     names.write_text('k = ["n", "m"]\n')
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, events=bracket(0.2, 0.8))]])
+    write_params(logs, 0, (0, "k", 4, 3))
     calls: list[Callable[[Any], object]] = [
         lambda timings: rewritelog.fit(timings, formulas=formulas),
         lambda timings: rewritelog.fit(timings, param_names=names),
         lambda timings: rewritelog.compare(timings, "auto", formulas=formulas, folds=2),
         lambda timings: rewritelog.rewrite(CELLS, timings=timings, formulas=formulas),
+        lambda timings: rewritelog.sample(logs, timings=timings, formulas=formulas),
+        lambda timings: rewritelog.sample(logs, timings=timings, param_names=names),
     ]
     for call in calls:
         with pytest.raises(UsageError, match=r"parameters n, m, in this order, .* have m, n"):

@@ -665,6 +665,18 @@ def test_parameters_are_called_as_the_columns_of_a_frame(tmp_path: Path) -> None
     assert saved.predict("sync", {"pes": 8}).tolist() == saved.predict("sync", [[8]]).tolist()
 
 
+def test_columns_in_another_order_than_their_names_in_a_file_are_refused() -> None:
+    """The page, and the model that it saved, took each for another."""
+    X, y = np.arange(1.0, 9).reshape(4, 2), np.arange(1.0, 5)
+    pd = pytest.importorskip("pandas")
+    timings = Timings.from_arrays({"k": (pd.DataFrame(X, columns=["m", "n"]), y)})
+    names = parse_param_names(ModelText("names.toml", 'k = ["n", "m"]\n'))
+    text = ModelText("f.toml", '[[formula]]\nevent = "k"\nparams = ["n", "m"]\nterms = ["n"]\n')
+    for given in ((text,), (None, names)):
+        with pytest.raises(UsageError, match=r"parameters n, m, in this order, .* have m, n"):
+            Session(timings, *given)
+
+
 def test_names_without_an_event_are_told(tmp_path: Path) -> None:
     timings = write_timings(tmp_path / "t.txt", *LINES)
     names = parse_param_names(ModelText("names.toml", 'snyc = ["pes"]\n'))

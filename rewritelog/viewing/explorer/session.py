@@ -37,7 +37,7 @@ from rewritelog.models.formulas import MAX_TERMS, EventFormula, parse_formulas
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.text import json_number, pattern_of, some_text
-from rewritelog.timings.samples import Timings
+from rewritelog.timings.samples import Timings, require_order
 from rewritelog.viewing.events import EventView, event_json
 from rewritelog.viewing.fit_pages import row_html
 
@@ -175,6 +175,8 @@ class Session:
             for formula, samples in zip(by_event, self.events, strict=True)
         )
         """The names of the parameters of each event, none if they are unknown."""
+        named = {s.key: known for s, known in zip(self.events, self.names, strict=True)}
+        require_order(timings, lambda *key: named.get(key, ()))
         keys, notes = [samples.key for samples in timings.timings], [*timings.warnings]
         if formulas is not None:
             notes += formulas.unused(keys)
