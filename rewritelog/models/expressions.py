@@ -462,6 +462,11 @@ def checked_names(named: Sequence[tuple[str, Origin]]) -> tuple[str, ...]:
     return tuple(text for text, _ in named)
 
 
+def numbers_by_name(names: Iterable[str]) -> dict[str, int]:
+    """Return the number of each parameter that has a name; `_` is none."""
+    return {name: number for number, name in enumerate(names, 1) if name != "_"}
+
+
 def name_problem(text: str, number: int) -> str:
     """Return why a text cannot be the name of the parameter of that number; empty if it can."""
     if not (text.isidentifier() and text.isascii()):

@@ -21,6 +21,7 @@ from rewritelog.models.expressions import (
     FormulaError,
     Origin,
     checked_names,
+    numbers_by_name,
     parse,
 )
 from rewritelog.models.located_toml import LocatedToml, read_toml
@@ -140,8 +141,7 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
     at = partial(toml.place, TABLE, index)
     table, here = toml.declared(_Table, TABLE, index), at()
     names = checked_names([(name, at("params", k)) for k, name in enumerate(table.params)])
-    numbers = {name: number for number, name in enumerate(names, 1) if name != "_"}
-    parsed = partial(parse, names=numbers, parameters=len(names) or MAX_PARAMETERS)
+    parsed = partial(parse, names=numbers_by_name(names), parameters=len(names) or MAX_PARAMETERS)
     if not table.event:
         raise at("event").error("event is empty")
     sizes = [parsed(text, where=at("of", k)) for k, text in enumerate(table.of or ())]

@@ -24,6 +24,7 @@ from rewritelog.errors import OutputError, RewriteLogError, UsageError
 from rewritelog.models.auto import Auto, AutoOptions
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.expressions import FormulaError
+from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.function import CorrectedFunction
 from rewritelog.models.formulas import parse_formulas, parse_param_names
@@ -642,6 +643,20 @@ def test_parameters_have_their_names_which_are_saved(tmp_path: Path) -> None:
     assert session.view(0).label == "sync(pes)"
     saved = formulas_text(session, changed_to(session, 0, FORMULA), None)
     assert 'params = ["pes"]\nterms = [\n    "1",\n    "p1*log(p1)",\n]' in saved
+
+
+def test_terms_may_call_parameters_by_their_names(tmp_path: Path) -> None:
+    """The page showed the names, and said that they were unknown."""
+    timings = write_timings(tmp_path / "t.txt", *LINES)
+    names = parse_param_names(ModelText("names.toml", '"sync" = ["pes"]\n'))
+    session = fitted_first(Session(read_timings([timings]), None, names))
+    named = FitChoices(("1", "pes*log(pes)"), category="pes > 8")
+    fits = [session.fit(0, choices).fit for choices in (named, FitChoices(FORMULA.terms, "p1 > 8"))]
+    assert summarise(fits[0]) == summarise(fits[1])
+    saved = parse_formulas(formulas_text(session, changed_to(session, 0, named), None), "saved")
+    formula = saved.for_event("sync", 1)
+    assert formula is not None
+    assert [*map(str, formula.terms), str(formula.category)] == ["1", "p1*log(p1)", "p1 > 8"]
 
 
 def test_a_formula_is_saved_for_its_event_alone(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class Explorer(ThreadingTCPServer):
                     self._fit(event, session.first_choices[event], self._first_fits)
                 return {"row": session.row(event), "verdict": self._verdict(changed)}
             case requests.Check(event=event):
-                session.choices(event, changed).config(session.events[event].parameters)
+                session.config(event, session.choices(event, changed))
             case requests.Show(event=event):
                 if isinstance(request, requests.Fit) and session.result(event, changed) is None:
                     self._fit(event, session.choices(event, changed), self._work)

@@ -24,7 +24,7 @@ from rewritelog.evaluation.fit import write_model
 from rewritelog.models.auto import AutoOptions
 from rewritelog.models.base import EventTimings, ModelText, ParamNames
 from rewritelog.models.exact_matches import ExactMatch
-from rewritelog.models.expressions import Expression, Origin, parse
+from rewritelog.models.expressions import Expression, Origin, numbers_by_name, parse
 from rewritelog.models.fitted import Fitted, Source
 from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.bases.sums import fixed_terms
@@ -84,7 +84,7 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
         are_kept[[*self.left_out]] = False
         return are_kept
 
-    def config(self, parameters: int) -> FitConfig:
+    def config(self, parameters: int, names: Sequence[str] = ()) -> FitConfig:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
         correction = AutoOptions().correction
         config = FitConfig(self.weights, self.loss, self.exact_match, correction)
@@ -92,23 +92,27 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
             raise UsageError("a category needs a formula: type its terms")
         if self.category:
             where = Origin("category", 1)
-            category = parse(self.category, parameters=parameters, where=where)
+            category = parse(
+                self.category, names=numbers_by_name(names), parameters=parameters, where=where
+            )
             config = replace(config, category=category)
         if not self.terms:
             return config
-        families = {"formula": fixed_terms(parsed_terms(self.terms, parameters))}
+        families = {"formula": fixed_terms(parsed_terms(self.terms, parameters, names))}
         return replace(config, families=families)
 
 
-def parsed_terms(texts: tuple[str, ...], parameters: int) -> tuple[Expression, ...]:
+def parsed_terms(
+    texts: tuple[str, ...], parameters: int, names: Sequence[str]
+) -> tuple[Expression, ...]:
     """Return the terms of a formula, one per line.
 
     Raise `FormulaError` with line and column for an invalid or duplicate term.
     """
-    terms: list[Expression] = []
+    terms, numbers = list[Expression](), numbers_by_name(names)
     for number, text in enumerate(texts, 1):
         where = Origin("formula", number)
-        term = parse(text, parameters=parameters, where=where)
+        term = parse(text, names=numbers, parameters=parameters, where=where)
         if term in terms:
             raise where.error(f"the term {text!r} is duplicated")
         terms.append(term)
@@ -187,10 +191,14 @@ class Session:
         self._results: dict[tuple[int, FitChoices], Result] = {}
         self.most_parameters = max((samples.parameters for samples in self.events), default=0)
 
+    def config(self, event: int, choices: FitChoices) -> FitConfig:
+        """Return the configuration of an event's fit; raise as `FitChoices.config` does."""
+        return choices.config(self.events[event].parameters, self.names[event])
+
     def fit(self, event: int, choices: FitChoices) -> Result:
         """Fit an event as chosen; raise a `RewriteLogError` if that is impossible."""
         timings = self.events[event]
-        config = choices.config(timings.parameters)
+        config = self.config(event, choices)
         samples = timings.part(choices.kept(timings))
         if not len(samples.usable().seconds):
             raise UsageError("no line with usable numbers is left to fit to: put some back")
@@ -380,14 +388,14 @@ def _entry(session: Session, event: int, choices: FitChoices) -> Iterator[str]:
     timings, first = session.events[event], session.first_choices[event]
     if not choices.terms or (choices.terms, choices.category) == (first.terms, first.category):
         return
-    count = timings.parameters
+    count, names = timings.parameters, session.names[event]
     yield "[[formula]]"
     yield f"event = {_toml_string(pattern_of(timings.event))}"
     if count:
-        names = map(_toml_string, session.names[event] or ("_",) * count)
-        yield f"params = [{', '.join(names)}]"
+        yield f"params = [{', '.join(map(_toml_string, names or ('_',) * count))}]"
     yield "terms = ["
-    yield from (f"    {_toml_string(str(term))}," for term in parsed_terms(choices.terms, count))
+    terms = parsed_terms(choices.terms, count, names)
+    yield from (f"    {_toml_string(str(term))}," for term in terms)
     yield "]"
     if choices.category:
         yield f"category = {_toml_string(choices.category)}"
