@@ -86,14 +86,9 @@ class Prior(Struct, frozen=True):
         indices = np.flatnonzero(are_kept)
         return Prior(self.inputs.part(indices), self.covariance.part(indices))
 
-    def alternatives(self, samples: int, parameters: int) -> Iterator[Prior]:
-        """Yield this one, one without the formula's seconds, one without tiles, and a rough one.
-
-        Steps in few inputs are hardly found from a smooth function; few samples show none.
-        """
+    def alternatives(self, parameters: int) -> Iterator[Prior]:
+        """Yield this one, one without the formula's seconds, and one without tiles."""
         yield self
-        if samples > TRIED_POINTS:
-            yield Prior(self.inputs, self.covariance.rougher())
         without_tiles = np.array([kind not in TILES for kind in self.inputs.kinds])
         for are_kept in (self.inputs.parameters <= parameters, without_tiles):
             if are_kept.any() and not are_kept.all():
@@ -203,7 +198,7 @@ def _refined(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> Cor
 
     refined = map_in_processes(
         corrected,
-        tuple(prior.alternatives(*samples.params.shape)),
+        tuple(prior.alternatives(samples.params.shape[1])),
         takes_long=len(samples) > FIRST_LEARNT_FROM,
     )
     return min(

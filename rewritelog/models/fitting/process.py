@@ -46,9 +46,6 @@ LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm: the usual length is exp(0.7), two
 standard deviations of the input."""
 
-ROUGHER, ROUGHER_LENGTH = (0.3, 0.9, 0.3), 0.3
-"""The deviations of a mostly rough covariance function, as shares of the whole, and its lengths."""
-
 LEAST_NOISE = 1e-3
 """The least deviation of the noise, as a share of that of the values."""
 
@@ -101,12 +98,6 @@ class CovarianceFunction(Form, frozen=True):
             smooth_lengths=self.smooth_lengths[indices],
             rough_lengths=self.rough_lengths[indices],
         )
-
-    def rougher(self) -> CovarianceFunction:
-        """Return a function of the same variance, most of it in a rough part with short lengths."""
-        smooth, rough, noise = (math.sqrt(self.variance) * part for part in ROUGHER)
-        lengths = np.full(len(self.codes), ROUGHER_LENGTH)
-        return replace(self, rough_lengths=lengths, smooth=smooth, rough=rough, noise=noise)
 
     @property
     def variance(self) -> float:
