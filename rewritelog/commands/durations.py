@@ -284,8 +284,9 @@ class RewriteOptions(OutputOptions, group=ADVANCED):
         if self.seed is None and self.spread == "residual":
             settle(self, seed=1)
         if self.seed is not None and self.model == "sampled":
-            if "seed" in self.model_options and self.spread == "none":
-                raise UsageError("the model option 'seed' is given more than once")
+            seed = self.model_options.get("seed", self.seed)
+            if self.spread == "none" and str(seed) != str(self.seed):
+                raise UsageError(f"{spelled('seed')} and the model option 'seed' differ")
             settle(self, model_options={"seed": self.seed, **self.model_options})
         elif self.seed is not None and self.spread == "none":
             uses = f"{spelled('spread', 'residual')} and {spelled('model', 'sampled')}"

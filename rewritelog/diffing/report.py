@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -71,8 +70,6 @@ class Comparison(Readable):
     """Differences of the machine, or of what comes before the nodes of a rank."""
     without_params: SideName | None = None
     """The side that alone lacks param files: the files of the other side name its events."""
-    empty_params: Path | None = None
-    """The folder that was given for param files, if it has none."""
 
     @property
     def counted(self) -> dict[str, str]:
@@ -191,8 +188,6 @@ class Comparison(Readable):
             lines.append(
                 f"  {self.without_params} has no param files: those of {other} name its events"
             )
-        if self.empty_params is not None:
-            lines.append(printable(f"  {self.empty_params} has no param files"))
         return "\n".join([*lines, *(self._message_lines() if self.sides[0].has_messages else [])])
 
     def _field_lines(self, fields: dict[str, Change]) -> list[str]:

@@ -155,8 +155,7 @@ def compare_logs(a: LogSet, b: LogSet, params: Path | None = None) -> Comparison
         totals.add(of_pair)
     (old_machine, old), (new_machine, new) = map(_facts, (a, b))
     representation, machine = _changes(old, new), _changes(old_machine, new_machine)
-    empty = None if folders[0].pes else params
-    return Comparison((a, b), totals, representation, machine, without_params, empty)
+    return Comparison((a, b), totals, representation, machine, without_params)
 
 
 def _params(

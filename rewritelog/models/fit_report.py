@@ -291,6 +291,10 @@ def _correction_texts(fit: ClassFit) -> list[str]:
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
     if after >= fit.formula_error:  # it was chosen by errors that are limited
         parts.append("most lines are predicted better, and a few that are far off worse")
+    if function.others:
+        weight = percent_text(function.weight, 0)
+        others = count_text(len(function.others), "other corrected formula")
+        parts.append(f"with weight {weight} in the mean of this and {others}")
     formula_s = function.correction.params.shape[1]
     for number in function.correction.codes:
         values = "times of the formula" if number == formula_s else f"values of p{number}"

@@ -136,10 +136,10 @@ def event_in_report(fit: EventFit) -> dict[str, Any]:
         del document["check"]
     for class_fit in document["classes"]:
         del class_fit["leverage_root"], class_fit["ratios"], class_fit["spread_ratios"]
-        if correction := class_fit["function"].get("correction"):
-            del correction["params"]
-            for process in correction["processes"]:
-                del process["weights"]
+        function = class_fit["function"]
+        for corrected in (function, *function.get("others", ())):
+            if correction := corrected.get("correction"):
+                del correction["params"], correction["process"]["weights"]
     if fit.exact_matches is not None:
         weights, error = fit.exact_matches.weights, fit.exact_matches.mean_error
         mean = json_number(float(weights.mean())) if len(weights) else None

@@ -45,8 +45,8 @@ class KernelKind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def expressions(self) -> tuple[Expression, ...]:
         """Return the terms, with p1 as the first size, p2 as the second and so on."""
-        names = {name: number for number, name in enumerate(self.of, 1)}
-        return tuple(parse(term, names=names) for term in self.terms)
+        numbers = numbers_by_name(self.of)
+        return tuple(parse(term, names=numbers) for term in self.terms)
 
 
 @cache

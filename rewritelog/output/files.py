@@ -207,8 +207,9 @@ def check_page(path: Path) -> None:
 
     Raise `UsageError` for an ending that is not a page's, unless the path is a stream.
     """
-    is_file = path.is_file() and not is_stdout(path)
-    if is_file:
+    if is_stdout(path) or descriptor_of(path) is not None or (exists(path) and _is_stream(path)):
+        return
+    if path.is_file():
         try:
             with path.open("rb") as file:
                 start = file.read(100).lstrip().lower()
@@ -216,7 +217,7 @@ def check_page(path: Path) -> None:
             raise _unwritable(path, error) from error
         if start and not start.startswith((b"<!doctype html", b"<html")):
             raise OutputError(f"{path}: exists and is not a page: remove it, or give another name")
-    if path.suffix.lower() not in (".html", ".htm") and (is_file or not path.exists()):
+    if path.suffix.lower() != ".html":
         raise UsageError(f"{path}: a page needs the ending .html")
 
 

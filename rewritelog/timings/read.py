@@ -121,7 +121,7 @@ def read_timings_as(
             line = format_line("NAME", [157, 9], time_s=3e-5, counters=counters).rstrip()
             advice = f"one is like {line}; for tables see docs/notebook.md"
             if any(map(_is_model_file, files)):
-                advice = f"a model file is for {spelled('fitted')} of `rewrite`"
+                advice = f"a model file is given with {spelled('fitted')}"
             why = timings.warnings or (advice,)
             raise TimingError("; ".join((f"{names}: no {what} found", *why)))
     return timings_by_columns

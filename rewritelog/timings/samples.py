@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -337,7 +337,7 @@ def fit_named(model: Model[Any], name: str, timings: Timings, names: ParamNames 
     return fitted
 
 
-def require_order(timings: Timings, names_of: Callable[[str, int], Sequence[str]]) -> None:
+def require_order(timings: Timings, names_of: Callable[[str, int], tuple[str, ...]]) -> None:
     """Raise `UsageError` if columns have the names of parameters in another order.
 
     Samples are taken as they came, as the arguments of a program.

@@ -419,9 +419,9 @@ def test_a_page_has_the_ending_of_one(tmp_path: Path) -> None:
     for name in ("p", "p.json", "p.html.txt"):
         with pytest.raises(rewritelog.UsageError, match=r"a page needs the ending \.html"):
             rewritelog.page(info, output=tmp_path / name)
-    for name in ("p.html", "p.HTM", "/dev/null"):
+    for name in ("p.html", "P.HTML", "/dev/null"):
         rewritelog.page(info, output=tmp_path / name)
-    assert {path.name for path in tmp_path.iterdir()} == {"p.html", "p.HTM"}
+    assert {path.name for path in tmp_path.iterdir()} == {"p.html", "P.HTML"}
 
 
 def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:

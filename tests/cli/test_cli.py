@@ -164,7 +164,7 @@ def test_an_option_of_the_model_wins_over_the_seed_of_all_draws(
     """Without a spread there is one draw, and `--seed` had no effect beside the option."""
     model = ("--model", "sampled", "--timings", timings, "--seed", "3", "--dry-run")
     own, spread = ("--model-option", "seed=5"), ("--spread", "residual")
-    failed(run("rewrite", logs, *model, *own), 2, "model option 'seed' is given more than once")
+    failed(run("rewrite", logs, *model, *own), 2, "--seed and the model option 'seed' differ")
     for options, used in (((*own, *spread), 5), (spread, 3), ((), 3)):
         done = run("rewrite", logs, *model, *options, "--json")
         assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import rewritelog as run
-from logbuilder import seb, write_logs, write_params
+from logbuilder import seb, write_logs
 
 
 @pytest.fixture
@@ -46,13 +46,3 @@ def test_exit_code_2_is_no_answer(pair: tuple[Path, Path], tmp_path: Path) -> No
         assert "Traceback" not in done.stderr
     assert run("diff", a, a, "--params", tmp_path / "none").returncode == 2
     assert run("diff", a).returncode == 2
-
-
-def test_a_folder_without_params_is_told(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    """Brackets had no events, as if the logs had no params."""
-    (tmp_path / "empty").mkdir()
-    a, b = pair
-    assert "empty has no param files\n" in run("diff", a, b, "--params", tmp_path / "empty").stdout
-    assert "param files" not in run("diff", a, b).stdout
-    write_params(tmp_path / "empty", 0, (0, "k", 4))
-    assert "param files" not in run("diff", a, b, "--params", tmp_path / "empty").stdout

@@ -195,7 +195,7 @@ def test_a_model_file_in_place_of_timings_is_told(
     assert run("fit", timings, "-o", model, "--model", "least-squares").returncode == 0
     done = run("rewrite", sample_logs / "cells", "--dry-run", "--timings", model)
     assert done.stderr.endswith(
-        f"{name}: no timing line found; a model file is for --fitted of `rewrite`\n"
+        f"{name}: no timing line found; a model file is given with --fitted\n"
     )
     assert run("fit", timings, model, "--model", "least-squares").returncode == 0
 

@@ -71,7 +71,7 @@ def keys_of(form: type) -> set[str]:
 def test_the_docs_name_every_key_of_an_event() -> None:
     page = DOCS.read_text(encoding="utf-8")
     keys = keys_of(EventFit)
-    assert {"growth", "processes", "may_be_negative", "held_out_r2", "unusable_samples"} <= keys
+    assert {"growth", "others", "may_be_negative", "held_out_r2", "unusable_samples"} <= keys
     assert sorted(key for key in keys if f"`{key}`" not in page and f'"{key}"' not in page) == []
 
 

@@ -1,27 +1,33 @@
 """The correction of a formula: a factor for what it does not explain, smooth or with steps.
 
-T = formula(p) · exp(c(p)), c being the mean of a Gaussian process, or of several, over the
-parameters and the formula's seconds: caches and waves depend on size as such. The process is given
-the logarithms of measured over predicted times: universal kriging with the formula as its trend
-(Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 2.7). Far from the samples c
-is 0, and the formula alone predicts.
+T = formula(p) · exp(c(p)), c being the mean of a Gaussian process over the parameters and the
+formula's seconds: caches and waves depend on size as such. The process is given the logarithms of
+measured over predicted times: universal kriging with the formula as its trend (Rasmussen and
+Williams, Gaussian Processes for Machine Learning, 2006, 2.7). Far from the samples c is 0, and the
+formula alone predicts. Several formulas are corrected, and the mean of all predicts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import chain, combinations
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import DistinctPoints
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.function import CorrectedFunction, FittedFunction, with_seconds
+from rewritelog.models.fitting.function import (
+    CorrectedFunction,
+    FittedFunction,
+    geometric_mean,
+    with_seconds,
+)
 from rewritelog.models.fitting.process import (
     FIRST_LEARNT_FROM,
     LAST_STEP,
@@ -38,15 +44,21 @@ from rewritelog.models.fitting.process import (
 )
 from rewritelog.models.fitting.regression import robust_deviation
 from rewritelog.models.fitting.samples import Samples, random_rows
-from rewritelog.models.fitting.validation import CrossValidation, HeldOutPredictions, fit_family
+from rewritelog.models.fitting.validation import (
+    CrossValidation,
+    HeldOutPredictions,
+    fit_family,
+    shares_of,
+    weights_by_error,
+)
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 
 UseCorrection: TypeAlias = Literal["auto", "none"]
 
 SHORT_FORMULAS = ("short sum", "sum of power laws", "power law")
-"""The families of short formulas that a correction is tried on, beside the one selected; the last
-one with at most `TRIED_POINTS` samples, since with more a sum of power laws is no worse."""
+"""The families of short formulas that are corrected, beside the one selected; the last one with at
+most `MOST_POINTS` samples, since trying it takes time with more."""
 
 
 class Prior(Struct, frozen=True):
@@ -86,14 +98,6 @@ class Prior(Struct, frozen=True):
         indices = np.flatnonzero(are_kept)
         return Prior(self.inputs.part(indices), self.covariance.part(indices))
 
-    def alternatives(self, parameters: int) -> Iterator[Prior]:
-        """Yield this one, one without the formula's seconds, and one without tiles."""
-        yield self
-        without_tiles = np.array([kind not in TILES for kind in self.inputs.kinds])
-        for are_kept in (self.inputs.parameters <= parameters, without_tiles):
-            if are_kept.any() and not are_kept.all():
-                yield self.part(are_kept)
-
     def refined(self, params: Floats, limited: Floats) -> Prior:
         """Return the prior learnt from all of these samples, without idle parts and inputs."""
         points, start = self.inputs.columns(params), self.covariance
@@ -102,7 +106,7 @@ class Prior(Struct, frozen=True):
         used = lengths <= max(tuning.LONGEST, float(lengths.min()))
         faint = "rough" if covariance.rough < covariance.smooth else "smooth"
         if getattr(covariance, faint) < tuning.FAINT * covariance.noise:
-            covariance = structs.replace(covariance, **{faint: 0.0})
+            covariance = replace(covariance, **{faint: 0.0})
         return Prior(self.inputs, covariance).part(used)
 
     def conditioned(
@@ -122,32 +126,69 @@ class CorrectedFit(Struct, frozen=True):
     """A family whose formula is corrected, and what is known about it."""
 
     family: str
-    priors: tuple[Prior, ...]
-    """Each makes a process that is given the residuals."""
+    prior: Prior
+    """What makes the process that is given the residuals."""
     held_out: HeldOutPredictions
     """The predictions of formula and correction together."""
-    samples: Samples
-    """The samples that the correction interpolates between."""
 
-    def with_formula(self, formula: FittedFunction) -> CorrectedFunction:
-        """Return a formula, corrected by its residuals at `samples`."""
+
+class CorrectedMean(Struct, frozen=True):
+    """The weighted geometric mean of corrected fits.
+
+    Corrections learn much the same from the samples, but err differently: their mean errs less.
+    """
+
+    fits: tuple[CorrectedFit, ...]
+    """The one with the formula to be read comes first."""
+    weights: tuple[float, ...]
+    held_out: HeldOutPredictions
+    samples: Samples
+    """The samples that the corrections interpolate between."""
+
+    @classmethod
+    def of(cls, fits: Iterable[CorrectedFit], rows: Ints, samples: Samples) -> CorrectedMean:
+        """Return the mean of those that predict held-out samples nearly as well as the best."""
+        in_order = sorted(fits, key=_error_with_length)
+        by_family = {fit.family: fit for fit in in_order}
+        errors = {name: fit.held_out.mean_error for name, fit in by_family.items()}
+        shares = shares_of(weights_by_error(errors))
+        kept = tuple(fit for fit in in_order if fit.family in shares)
+        weights = tuple(shares[fit.family] for fit in kept)
+        means = geometric_mean([fit.held_out.predicted_s for fit in kept], weights)
+        predicted_s = np.where(np.isnan(means), kept[0].held_out.predicted_s, means)
+        held_out = HeldOutPredictions.compared(predicted_s, samples)
+        return cls(kept, weights, held_out, samples.part(rows))
+
+    @property
+    def family(self) -> str:
+        """The family of the formula to be read."""
+        return self.fits[0].family
+
+    def with_formulas(self, formula_of: Callable[[str], FittedFunction]) -> CorrectedFunction:
+        """Return the formulas of the families, each corrected by its residuals at `samples`."""
+        first, *others = (
+            self._corrected(formula_of(fit.family), fit.prior, weight)
+            for fit, weight in zip(self.fits, self.weights, strict=True)
+        )
+        return replace(first, others=tuple(others))
+
+    def _corrected(self, formula: FittedFunction, prior: Prior, weight: float) -> CorrectedFunction:
         params = self.samples.params
         unbounded_s = formula.unbounded(params)
         logs = _residuals(self.samples.seconds, formula.bounded(unbounded_s))
         table = with_seconds(params, unbounded_s)
-        processes = [
-            process for prior in self.priors for process, _, _ in prior.conditioned(table, logs)
-        ]
-        return CorrectedFunction(formula, Correction.of(table, logs, *processes))
+        ((process, _, _),) = prior.conditioned(table, logs)
+        return CorrectedFunction(formula, Correction.of(table, logs, process), weight)
 
 
 def choose_correction(
     selected: str, plain_s: Floats, validation: CrossValidation
-) -> CorrectedFit | None:
-    """Return the corrected fit that predicts held-out samples best, if clearly; None if none does.
+) -> CorrectedMean | None:
+    """Return the corrected fits whose mean predicts held-out samples clearly better than `plain_s`.
 
-    `selected` is the family whose formula predicts them best without a correction, or that with the
-    largest weight in a mixture; `plain_s` is what it, or the mixture, predicts of them.
+    None if there are none. `selected` is the family whose formula predicts them best without a
+    correction, or that with the largest weight in a mixture; `plain_s` is what it, or the mixture,
+    predicts of them.
     """
     samples = validation.selection.samples
     if samples.effective_count < tuning.FEWEST_CORRECTED or not (samples.seconds > 0).all():
@@ -158,23 +199,29 @@ def choose_correction(
     few, many = (random_rows(len(samples), most) for most in (TRIED_POINTS, MOST_POINTS))
     if not Inputs.of(samples.params[few]).kinds:
         return None  # no parameter varies
-    short = SHORT_FORMULAS if len(samples) <= TRIED_POINTS else SHORT_FORMULAS[:-1]
+    short = SHORT_FORMULAS if len(samples) <= MOST_POINTS else SHORT_FORMULAS[:-1]
     names = [name for name in dict.fromkeys((*short, selected)) if name in validation.families]
     tried = list[CorrectedFit]()
     for name in names:
         report_progress("corrections", len(tried), len(names) + 1)
-        tried.append(_trial(name, few, validation, tried[0].priors[0] if tried else None))
+        tried.append(_trial(name, few, validation, tried[0].prior if tried else None))
     report_progress("corrections", len(tried), len(names) + 1)
-    best = min(tried, key=_error_with_length)
-    enough = min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR)
-    if best.held_out.mean_error > enough:
+    least = min(fit.held_out.mean_error for fit in tried)
+    if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
         return None
-    best = _refined(best, many, validation)
+    near = [fit for fit in tried if fit.held_out.mean_error <= tuning.WORTH_REFINING * least]
+    takes_long = len(many) > FIRST_LEARNT_FROM
+    refine = partial(_refined, rows=many, validation=validation)
+    mean = CorrectedMean.of(map_in_processes(refine, near, takes_long=takes_long), many, samples)
     free = max(1.0, len(validation.selection.parameters.used) / tuning.LENGTHS_LIKE_ONE)
     least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / samples.effective_count))
-    if not best.held_out.clearly_better(plain, least_gain):
+    if not mean.held_out.clearly_better(plain, least_gain):
         return None
-    return best if len(many) > TRIED_POINTS else _adapted(best, many, validation)
+    if len(many) <= TRIED_POINTS:
+        adapt = partial(_adapted, rows=many, validation=validation)
+        adapted = map_in_processes(adapt, mean.fits, takes_long=takes_long)
+        mean = CorrectedMean.of(adapted, many, samples)
+    return mean
 
 
 def _trial(
@@ -186,63 +233,27 @@ def _trial(
     return _corrected(family, table, prior, rows, validation)
 
 
-def _refined(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
-    """Return the formula with the correction learnt from these samples that predicts best."""
-    family, (prior,) = best.family, best.priors
-    samples = validation.selection.samples
-    table, logs = _table_and_residuals(family, rows, validation)
-    ((_, _, limited),) = prior.conditioned(table[rows], logs)
-
-    def corrected(start: Prior) -> CorrectedFit:
-        return _corrected(family, table, start.refined(table[rows], limited), rows, validation)
-
-    refined = map_in_processes(
-        corrected,
-        tuple(prior.alternatives(samples.params.shape[1])),
-        takes_long=len(samples) > FIRST_LEARNT_FROM,
-    )
-    return min(
-        _with_geometric_means(list(refined), samples), key=lambda fit: fit.held_out.mean_error
-    )
+def _refined(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
+    """Return the fit with its correction learnt from all of these samples."""
+    table, logs = _table_and_residuals(fit.family, rows, validation)
+    ((_, _, limited),) = fit.prior.conditioned(table[rows], logs)
+    refined = fit.prior.refined(table[rows], limited)
+    return _corrected(fit.family, table, refined, rows, validation)
 
 
-def _adapted(best: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
+def _adapted(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
     """Return the fit with held-out predictions by lengths that are learnt without the fold.
 
     Few samples are predicted too well by lengths that were learnt from them.
     """
-    table, _ = _table_and_residuals(best.family, rows, validation)
-    fits = [
-        _corrected(best.family, table, prior, rows, validation, adapts=True)
-        for prior in best.priors
-    ]
-    return _geometric_mean(fits, validation.selection.samples)
+    table, _ = _table_and_residuals(fit.family, rows, validation)
+    return _corrected(fit.family, table, fit.prior, rows, validation, adapts=True)
 
 
 def _error_with_length(fit: CorrectedFit) -> float:
     """Return the held-out error, enlarged for a formula that is not short."""
     is_short = fit.family in SHORT_FORMULAS
     return fit.held_out.mean_error * (1.0 if is_short else tuning.NEARLY_AS_GOOD_CORRECTED)
-
-
-def _with_geometric_means(fits: Sequence[CorrectedFit], samples: Samples) -> Iterator[CorrectedFit]:
-    """Yield each of several fits of one formula, and the geometric mean of any two or three.
-
-    Corrections learn nearly the same from the samples, but err differently: their mean errs less.
-    """
-    yield from fits
-    for subset in chain(combinations(fits, 2), combinations(fits, 3)):
-        yield _geometric_mean(subset, samples)
-
-
-def _geometric_mean(fits: Sequence[CorrectedFit], samples: Samples) -> CorrectedFit:
-    with np.errstate(all="ignore"):  # a formula may predict 0 or less
-        logs = np.mean([np.log(fit.held_out.predicted_s) for fit in fits], axis=0)
-    return replace(
-        fits[0],
-        priors=tuple(prior for fit in fits for prior in fit.priors),
-        held_out=HeldOutPredictions.compared(np.exp(logs), samples),
-    )
 
 
 def _table_and_residuals(
@@ -280,16 +291,13 @@ def _corrected(
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
     is_known = np.zeros(len(samples.points), dtype=np.bool_)
     is_known[numbers[rows]] = True
-
-    def adapted(fold: int) -> tuple[Process, Floats, Floats]:
-        others = validation.folds[rows] != fold
-        without_fold = prior.adapted(table[rows][others], logs[fold][others])
-        return next(without_fold.conditioned(table[rows], logs[fold]))
-
     by_fold = prior.conditioned(table[rows], *logs)
     if adapts:
-        takes_long = len(rows) > FIRST_LEARNT_FROM
-        by_fold = map_in_processes(adapted, range(len(logs)), takes_long=takes_long)
+        seen = [validation.folds[rows] != fold for fold in range(len(logs))]
+        by_fold = chain.from_iterable(
+            prior.adapted(table[rows][of], of_fold[of]).conditioned(table[rows], of_fold)
+            for of, of_fold in zip(seen, logs, strict=True)
+        )
     for fold, (process, without, _) in enumerate(by_fold):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
@@ -299,7 +307,7 @@ def _corrected(
         factors[others] = Correction.of(table[rows], logs[fold], process).factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)
-    return CorrectedFit(family, (prior,), held_out, samples.part(rows))
+    return CorrectedFit(family, prior, held_out)
 
 
 def _residuals(seconds: Floats, predicted_s: Floats) -> Floats:

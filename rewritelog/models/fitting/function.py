@@ -68,11 +68,14 @@ class FittedFunction(Function, frozen=True, tag="sum"):
 class CorrectedFunction(Function, frozen=True, tag="corrected"):
     """seconds = formula · factor of the correction, at least 0.
 
-    Its growth beyond the samples is that of the formula.
+    With others it is the weighted geometric mean of this and the others, each with a formula and a
+    correction of its own. Its growth beyond the samples is that of the formula.
     """
 
     formula: FittedFunction
     correction: Correction
+    weight: Share = 1.0
+    others: tuple[CorrectedFunction, ...] = ()
 
     @property
     def terms(self) -> tuple[Expression, ...]:
@@ -81,8 +84,14 @@ class CorrectedFunction(Function, frozen=True, tag="corrected"):
 
     def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:
         """Return each row's seconds, possibly negative."""
-        seconds = self.formula.unbounded(params, columns)
-        return seconds * self.correction.factors(with_seconds(params, seconds))
+        formula_s = self.formula.unbounded(params, columns)
+        seconds = formula_s * self.correction.factors(with_seconds(params, formula_s))
+        if not self.others:
+            return seconds
+        members_s = [seconds, *(other.unbounded(params) for other in self.others)]
+        weights = [self.weight, *(other.weight for other in self.others)]
+        means = geometric_mean(members_s, weights)
+        return np.where(np.isnan(means), seconds, means)
 
 
 def with_seconds(params: Floats, seconds: Floats) -> Floats:

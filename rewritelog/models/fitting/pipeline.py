@@ -34,7 +34,7 @@ from rewritelog.models.fitting.samples import (
     usable_samples,
     without_short_scales,
 )
-from rewritelog.models.fitting.validation import cross_validate
+from rewritelog.models.fitting.validation import cross_validate, fit_family
 from rewritelog.progress import report_progress
 from rewritelog.text import count_text
 
@@ -145,7 +145,9 @@ def _fit_class(
     formula_error = None
     if corrected is not None and isinstance(formula, FittedFunction):
         formula_error = diagnosis.quality.held_out_error
-        function = corrected.with_formula(formula)
+        function = corrected.with_formulas(
+            lambda name: fit_family(validation.families[name], selection, samples)
+        )
         diagnosis = diagnose(function, samples, loss, selection.samples, final_s)
     fit = ClassFit(
         value=value,

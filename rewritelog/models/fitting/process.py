@@ -31,16 +31,17 @@ from all points, since few points show little of what depends on many inputs."""
 LAST_STEP = 2e-4
 """The search with all points ends with a step that lowers the cost by less than this share."""
 
-STEEPNESS = 4.0
-"""A search changes each logarithm in units of 1/√(this + its first slope): what matters most has
-the steepest slope, and without units it would be changed far too much at first."""
+STEEPNESS, STEEPEST = 4.0, 1e3
+"""A search changes each logarithm in units of 1/√(the first number + the size of its first slope):
+what matters most has the steepest slope, and without units it would be changed far too much at
+first. Slopes above the second number, as of a start with far too little noise, count as that."""
 
 BLOCK = 250
 """The time of a step grows with the cube of the number of points. Twice this many or more are
 divided into blocks of near points, which are taken as independent of each other."""
 
 SMALL_TRIANGLE = 32
-"""Triangles of fewer than twice so many rows are inverted at once."""
+"""Triangles of fewer than twice so many rows are inverted by one call of LAPACK."""
 
 LIKELY_LENGTH, LENGTH_DEVIATION = 0.7, 1.5
 """Mean and deviation of the normal prior of a length's logarithm: the usual length is exp(0.7), two
@@ -259,43 +260,41 @@ class Process(Form, frozen=True, rename={"covariance": "kernel"}):
 
 
 class Correction(Form, frozen=True, dict=True):
-    """The factor on a formula's seconds: the geometric mean of the factors of its processes."""
+    """The factor on a formula's seconds."""
 
     most: NotNegative
     """The logarithms of factors lie between this and its negative."""
     params: RowsWithSeconds
     """The parameters of the samples that it interpolates between, and the seconds that the formula
     predicts for them, shape (samples, parameters + 1)."""
-    processes: Annotated[tuple[Process, ...], Meta(min_length=1)]
+    process: Process
 
     @classmethod
-    def of(cls, params: Floats, logs: Floats, *processes: Process) -> Correction:
-        """Return the correction by processes given the residuals `logs` at these samples."""
-        return cls(float(np.abs(logs).max()), params, processes)
+    def of(cls, params: Floats, logs: Floats, process: Process) -> Correction:
+        """Return the correction by a process given the residuals `logs` at these samples."""
+        return cls(float(np.abs(logs).max()), params, process)
 
     def __post_init__(self) -> None:
         rows, columns = self.params.shape
         if rows > MOST_POINTS:
             raise defect(f"has {rows} rows; at most {MOST_POINTS}", ".params")
-        for index, process in enumerate(self.processes):
-            place = f".processes[{index}]"
-            require_shape(f"{place}.weights", process.weights, rows)
-            numbers = process.inputs.parameters
-            beyond = numbers[(numbers < 1) | (numbers > columns)]
-            if len(beyond):
-                problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
-                raise defect(problem, f"{place}.inputs.parameters")
+        require_shape(".process.weights", self.process.weights, rows)
+        numbers = self.process.inputs.parameters
+        beyond = numbers[(numbers < 1) | (numbers > columns)]
+        if len(beyond):
+            problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
+            raise defect(problem, ".process.inputs.parameters")
 
     @cached_property
-    def points(self) -> list[Floats]:
-        """The inputs of the samples for each process, shape (samples, inputs)."""
-        return [process.inputs.columns(self.params) for process in self.processes]
+    def points(self) -> Floats:
+        """The inputs of the samples, shape (samples, inputs)."""
+        return self.process.inputs.columns(self.params)
 
     @property
     def codes(self) -> tuple[int, ...]:
         """The parameters whose values are taken as codes without order, counted from 1."""
-        codes = [process.inputs.parameters[process.covariance.codes] for process in self.processes]
-        return tuple(np.unique(np.concatenate(codes)).tolist())
+        codes = self.process.inputs.parameters[self.process.covariance.codes]
+        return tuple(np.unique(codes).tolist())
 
     @cached_property
     def _cache(self) -> dict[bytes, float]:
@@ -325,12 +324,11 @@ class Correction(Form, frozen=True, dict=True):
 
     def _computed(self, params: Floats) -> Floats:
         """Return the factors of rows of finite numbers."""
-        means = np.zeros(len(params))
+        process = self.process
         with np.errstate(all="ignore"):
-            for process, points in zip(self.processes, self.points, strict=True):
-                columns = process.inputs.columns(params)
-                means += process.covariance.means(points, process.weights, columns)
-        means = np.where(np.isfinite(means), means / len(self.processes), 0.0)
+            columns = process.inputs.columns(params)
+            means = process.covariance.means(self.points, process.weights, columns)
+        means = np.where(np.isfinite(means), means, 0.0)
         return np.asarray(np.exp(np.clip(means, -self.most, self.most)))
 
 
@@ -439,10 +437,11 @@ def learn(
     ranges = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
     bounds = np.array(ranges)
     first = np.clip(first, *bounds.T)
-    units = 1 / np.sqrt(STEEPNESS + np.abs(posterior.cost(first)[1]))
+    at_first = posterior.cost(first)
+    units = 1 / np.sqrt(STEEPNESS + np.minimum(np.abs(at_first[1]), STEEPEST))
 
-    def scaled_cost(steps_from_first: Floats) -> tuple[float, Floats]:
-        cost, slopes = posterior.cost(first + steps_from_first * units)
+    def scaled_cost(shifts: Floats) -> tuple[float, Floats]:
+        cost, slopes = posterior.cost(first + shifts * units) if shifts.any() else at_first
         return cost, slopes * units
 
     optimum = minimize(

@@ -110,6 +110,7 @@ GOOD_ENOUGH, TOO_POOR = 0.02, 0.4
 # would be corrected for half of the kernels.
 LEAST_GAIN_CORRECTED, LENGTHS_LIKE_ONE = 0.05, 4
 LEAST_GAIN_TRIED = 0.01  # one from fewer points has to lower it by this, or more are not tried
+WORTH_REFINING = 1.25  # corrections with errors up to this multiple of the least learn from all
 NEARLY_AS_GOOD_CORRECTED = 1.05  # a longer formula has to be better by more than this factor
 LONGEST = 60.0  # an input of a greater length, in standard deviations, has no effect
 FAINT = 0.2  # a part of the covariance below this share of the noise, as deviations, is left out

@@ -134,11 +134,10 @@ class CrossValidation(Struct, frozen=True, dict=True):
         for name, error in errors.items():
             if error <= tuning.EXACT:
                 return {name: 1.0}
-        least, few = min(errors.values()), count < tuning.FEW_TO_COMPARE
+        few = count < tuning.FEW_TO_COMPARE
         weights = {
-            name: (least / error) ** 4 * (self.families[name].prior_weight if few else 1.0)
-            for name, error in errors.items()
-            if error <= tuning.NEARLY_AS_GOOD * least
+            name: weight * (self.families[name].prior_weight if few else 1.0)
+            for name, weight in weights_by_error(errors).items()
         }
         return shares_of(weights)
 
@@ -164,6 +163,16 @@ class CrossValidation(Struct, frozen=True, dict=True):
 def _descending(weights: Mapping[str, float]) -> list[str]:
     """Return the names by descending weight."""
     return sorted(weights, key=lambda name: -weights[name])
+
+
+def weights_by_error(errors: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights in a mean of those with errors up to `NEARLY_AS_GOOD` times the least."""
+    least = max(min(errors.values()), ROUNDING)
+    return {
+        name: (least / max(error, least)) ** 4
+        for name, error in errors.items()
+        if error <= tuning.NEARLY_AS_GOOD * least
+    }
 
 
 def shares_of(weights: Mapping[str, float], least: float = 0.0) -> dict[str, float]:

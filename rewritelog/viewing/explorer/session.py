@@ -84,7 +84,7 @@ class FitChoices(Struct, frozen=True, forbid_unknown_fields=True):
         are_kept[[*self.left_out]] = False
         return are_kept
 
-    def config(self, parameters: int, names: Sequence[str] = ()) -> FitConfig:
+    def config(self, parameters: int, names: Sequence[str]) -> FitConfig:
         """Return the fit's configuration; raise `FormulaError` for an invalid text."""
         correction = AutoOptions().correction
         config = FitConfig(self.weights, self.loss, self.exact_match, correction)
