@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from rewritelog.arrays import Floats
+from rewritelog.core import DistinctPoints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.process import Correction
 from rewritelog.models.form import Form, Share, require_shape
@@ -82,16 +83,17 @@ class CorrectedFunction(Function, frozen=True, tag="corrected"):
         """The terms of the formula."""
         return self.formula.terms
 
-    def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:
-        """Return each row's seconds, possibly negative."""
-        formula_s = self.formula.unbounded(params, columns)
-        seconds = formula_s * self.correction.factors(with_seconds(params, formula_s))
-        if not self.others:
-            return seconds
-        members_s = [seconds, *(other.unbounded(params) for other in self.others)]
-        weights = [self.weight, *(other.weight for other in self.others)]
-        means = geometric_mean(members_s, weights)
-        return np.where(np.isnan(means), seconds, means)
+    def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - they are of all rows
+        """Return each row's seconds, possibly negative; equal rows are predicted once."""
+        distinct = DistinctPoints.of_rows(params)
+        formula_s = self.formula.unbounded(distinct.params)
+        seconds = formula_s * self.correction.factors(with_seconds(distinct.params, formula_s))
+        if self.others:
+            members_s = [seconds, *(other.unbounded(distinct.params) for other in self.others)]
+            weights = [self.weight, *(other.weight for other in self.others)]
+            means = geometric_mean(members_s, weights)
+            seconds = np.where(np.isnan(means), seconds, means)
+        return seconds[distinct.point_of_row]
 
 
 def with_seconds(params: Floats, seconds: Floats) -> Floats:
