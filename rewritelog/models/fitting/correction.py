@@ -25,7 +25,7 @@ from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import (
     CorrectedFunction,
     FittedFunction,
-    geometric_mean,
+    mean_of_corrected,
     with_seconds,
 )
 from rewritelog.models.fitting.process import (
@@ -93,21 +93,16 @@ class Prior(Struct, frozen=True):
         covariance = learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR)
         return Prior(self.inputs, covariance)
 
-    def part(self, are_kept: Flags) -> Prior:
-        """Return the prior by some of the inputs alone."""
-        indices = np.flatnonzero(are_kept)
-        return Prior(self.inputs.part(indices), self.covariance.part(indices))
-
     def refined(self, params: Floats, limited: Floats) -> Prior:
         """Return the prior learnt from all of these samples, without idle parts and inputs."""
         points, start = self.inputs.columns(params), self.covariance
         covariance = learn(points, limited, start.codes, start, len(points), least_step=LAST_STEP)
         lengths = np.minimum(covariance.smooth_lengths, covariance.rough_lengths)
-        used = lengths <= max(tuning.LONGEST, float(lengths.min()))
+        used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
         faint = "rough" if covariance.rough < covariance.smooth else "smooth"
         if getattr(covariance, faint) < tuning.FAINT * covariance.noise:
             covariance = replace(covariance, **{faint: 0.0})
-        return Prior(self.inputs, covariance).part(used)
+        return Prior(self.inputs.part(used), covariance.part(used))
 
     def conditioned(
         self, params: Floats, *logs: Floats
@@ -154,8 +149,7 @@ class CorrectedMean(Struct, frozen=True):
         shares = shares_of(weights_by_error(errors))
         kept = tuple(fit for fit in in_order if fit.family in shares)
         weights = tuple(shares[fit.family] for fit in kept)
-        means = geometric_mean([fit.held_out.predicted_s for fit in kept], weights)
-        predicted_s = np.where(np.isnan(means), kept[0].held_out.predicted_s, means)
+        predicted_s = mean_of_corrected([fit.held_out.predicted_s for fit in kept], weights)
         held_out = HeldOutPredictions.compared(predicted_s, samples)
         return cls(kept, weights, held_out, samples.part(rows))
 
@@ -286,25 +280,27 @@ def _corrected(
     seconds (`with_seconds`) of all samples.
     """
     samples = validation.selection.samples
-    formulas_s = validation.predicted_by_fold_s[family]
+    formulas_s, known = validation.predicted_by_fold_s[family], table[rows]
     logs = [_residuals(samples.seconds[rows], formula_s[rows]) for formula_s in formulas_s]
     predicted_s, numbers = np.empty(len(samples)), samples.points.point_of_row
     is_known = np.zeros(len(samples.points), dtype=np.bool_)
     is_known[numbers[rows]] = True
-    by_fold = prior.conditioned(table[rows], *logs)
+    by_fold: Iterable[tuple[Process, Floats, Floats]]
     if adapts:
         seen = [validation.folds[rows] != fold for fold in range(len(logs))]
         by_fold = chain.from_iterable(
-            prior.adapted(table[rows][of], of_fold[of]).conditioned(table[rows], of_fold)
+            prior.adapted(known[of], of_fold[of]).conditioned(known, of_fold)
             for of, of_fold in zip(seen, logs, strict=True)
         )
+    else:
+        by_fold = prior.conditioned(known, *logs)
     for fold, (process, without, _) in enumerate(by_fold):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
         of_points = np.ones(len(is_known))
         of_points[numbers[rows]] = np.exp(without)
         factors = of_points[numbers]
-        factors[others] = Correction.of(table[rows], logs[fold], process).factors(table[others])
+        factors[others] = Correction.of(known, logs[fold], process).factors(table[others])
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)
     return CorrectedFit(family, prior, held_out)

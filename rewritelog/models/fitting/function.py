@@ -91,8 +91,7 @@ class CorrectedFunction(Function, frozen=True, tag="corrected"):
         if self.others:
             members_s = [seconds, *(other.unbounded(distinct.params) for other in self.others)]
             weights = [self.weight, *(other.weight for other in self.others)]
-            means = geometric_mean(members_s, weights)
-            seconds = np.where(np.isnan(means), seconds, means)
+            seconds = mean_of_corrected(members_s, weights)
         return seconds[distinct.point_of_row]
 
 
@@ -138,6 +137,12 @@ def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Float
             logs += np.where(usable, weight * np.log(np.where(usable, member_s, 1.0)), 0.0)
             total += np.where(usable, weight, 0.0)
         return np.asarray(np.exp(logs / total))
+
+
+def mean_of_corrected(seconds: Sequence[Floats], weights: Sequence[float]) -> Floats:
+    """Return each row's geometric mean, or what the first function predicts if none is positive."""
+    means = geometric_mean(seconds, weights)
+    return np.where(np.isnan(means), seconds[0], means)
 
 
 def growth_between(function: AnyFunction, edge: Floats, params: Floats) -> Floats:

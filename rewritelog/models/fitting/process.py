@@ -62,7 +62,7 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 the one that is used."""
 
 MOST_CACHED = 1 << 14
-"""Factors of so many rows of an event are kept, some 4 MB: a block of a log has fewer."""
+"""Factors of so many rows of each formula are kept, some 4 MB: a block of a log has fewer."""
 
 InputKind: TypeAlias = Literal["log", "arsinh", "least", "64", "128", "256"]
 
@@ -302,7 +302,7 @@ class Correction(Form, frozen=True, dict=True):
         return {}
 
     def factors(self, params: Floats) -> Floats:
-        """Return the factor of each row, shaped like `params`; equal rows are predicted once.
+        """Return the factor of each row, shaped like `params`.
 
         Threads may call this at the same time: a factor depends on its row alone.
         """
@@ -310,16 +310,16 @@ class Correction(Form, frozen=True, dict=True):
         usable = np.flatnonzero(np.isfinite(params).all(axis=1))
         if not len(usable):
             return factors
-        distinct = DistinctPoints.of_rows(params[usable])
-        keys = distinct.params.view(f"V{distinct.params.itemsize * params.shape[1]}")[:, 0].tolist()
+        rows = np.ascontiguousarray(params[usable])
+        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}")[:, 0].tolist()
         of_rows = np.array([self._cache.get(key, np.nan) for key in keys])
         new = np.flatnonzero(np.isnan(of_rows))
-        of_rows[new] = self._computed(distinct.params[new])
+        of_rows[new] = self._computed(rows[new])
         if len(self._cache) + len(new) > MOST_CACHED:
             self._cache.clear()
         cached = new[:MOST_CACHED].tolist()
         self._cache.update((keys[row], float(of_rows[row])) for row in cached)
-        factors[usable] = of_rows[distinct.point_of_row]
+        factors[usable] = of_rows
         return factors
 
     def _computed(self, params: Floats) -> Floats:
@@ -434,8 +434,7 @@ def learn(
     blocks = _blocks(points / lengths.min(axis=0), np.arange(len(points)), len(points) // BLOCK)
     posterior = _NegativeLogPosterior(points, values / rms, codes, blocks)
     least_noise = (math.log(LEAST_NOISE), _LOG_DEVIATIONS[1])
-    ranges = [*[_LOG_LENGTHS] * (2 * inputs), _LOG_DEVIATIONS, _LOG_DEVIATIONS, least_noise]
-    bounds = np.array(ranges)
+    bounds = np.array([*[_LOG_LENGTHS] * (2 * inputs), *[_LOG_DEVIATIONS] * 2, least_noise])
     first = np.clip(first, *bounds.T)
     at_first = posterior.cost(first)
     units = 1 / np.sqrt(STEEPNESS + np.minimum(np.abs(at_first[1]), STEEPEST))
