@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from rewritelog import COMMANDS, commands
 from rewritelog.commands.command import ALWAYS, SHELL_OPTIONS, Command
@@ -104,7 +105,8 @@ def parse(
     for name in commands.NAMES:
         about, words = commands.summary(name) if completing() else "", known.get(name, ())
         words = words if completing() else _spelled(words, texts)
-        app.command(name, help=about, add_help_option=False)(_receiver(after, words))
+        receiver = _receiver(after, words)
+        app.command(name, cls=_CommandOfTexts, help=about, add_help_option=False)(receiver)
     if not completing():
         app.command(HELP)(_receiver(after, ()))  # so that it is suggested for similar names
     for words in known.values():
@@ -113,8 +115,22 @@ def parse(
     return before, after
 
 
+class _CommandOfTexts(TyperCommand):
+    """A command whose values stay texts: to convert them typer imports pydantic, a third of a run.
+
+    What is left over, or to be completed, is typer's business alone.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        values, extra, _ = self.make_parser(ctx).parse_args(args=[*args])
+        if extra or ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        ctx.params.update(values)
+        return []
+
+
 def _spelled(words: Sequence[Declaration], texts: Sequence[str]) -> Sequence[Declaration]:
-    """Return the words that typer needs for this command line: it takes 1 ms for each with a value.
+    """Return the words that typer needs for this command line: others only take time.
 
     It needs all of them to suggest similar ones, if a text spells none.
     """
