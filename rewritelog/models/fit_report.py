@@ -291,13 +291,13 @@ def _correction_texts(fit: ClassFit) -> list[str]:
     parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
     if after >= fit.formula_error:  # it was chosen by errors that are limited
         parts.append("most lines are predicted better, and a few that are far off worse")
-    if function.others:
-        weight = percent_text(function.weight, 0)
-        others = count_text(len(function.others), "other corrected formula")
+    if len(function.members) > 1:
+        weight = percent_text(function.weights[0], 0)
+        others = count_text(len(function.members) - 1, "other corrected formula")
         parts.append(f"with weight {weight} in the mean of this and {others}")
-    formula_s = function.correction.params.shape[1]
-    for number in function.correction.codes:
-        values = "times of the formula" if number == formula_s else f"values of p{number}"
+    for number in function.members[0].correction.codes:
+        is_parameter = number <= function.params.shape[1]
+        values = f"values of p{number}" if is_parameter else "times of the formula"
         parts.append(f"the {values} count as codes without order")
     return parts
 

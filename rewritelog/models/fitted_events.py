@@ -137,9 +137,10 @@ def event_in_report(fit: EventFit) -> dict[str, Any]:
     for class_fit in document["classes"]:
         del class_fit["leverage_root"], class_fit["ratios"], class_fit["spread_ratios"]
         function = class_fit["function"]
-        for corrected in (function, *function.get("others", ())):
-            if correction := corrected.get("correction"):
-                del correction["params"], correction["process"]["weights"]
+        if function["kind"] == "corrected":
+            del function["params"]
+            for member in function["members"]:
+                del member["correction"]["process"]["weights"]
     if fit.exact_matches is not None:
         weights, error = fit.exact_matches.weights, fit.exact_matches.mean_error
         mean = json_number(float(weights.mean())) if len(weights) else None

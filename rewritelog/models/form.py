@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     AnyFloat: TypeAlias = float
     PerParameter: TypeAlias = Floats
     ParameterRows: TypeAlias = Floats
-    RowsWithSeconds: TypeAlias = Floats
 else:
 
     class AnyFloat(float):
@@ -45,8 +44,7 @@ else:
 
     PerParameter = np.ndarray[Literal["parameters"], np.dtype[np.float64]]
     ParameterRows = np.ndarray[Literal["rows", "parameters"], np.dtype[np.float64]]
-    RowsWithSeconds = np.ndarray[Literal["rows", "parameters", "seconds"], np.dtype[np.float64]]
-    """Arrays of shape (parameters,), (rows, parameters) and (rows, parameters + 1 for seconds)."""
+    """Arrays of shape (parameters,) and (rows, parameters)."""
 
 
 LISTS: dict[Any, tuple[Any, Any]] = {
@@ -142,14 +140,14 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
         (number,) = get_args(get_args(kind)[-1])  # of numpy.ndarray[shape, numpy.dtype[number]]
         nested = isinstance(value, list) and value and isinstance(value[0], list)
         values = msgspec.convert(value, LISTS[number][bool(nested)])
-        widths = {ParameterRows: parameters, RowsWithSeconds: parameters + 1}
+        width = parameters if kind is ParameterRows else None
         for index, row in enumerate(values if nested else ()):
-            require_shape(f"[{index}]", row, widths.get(kind, len(values[0])))
+            require_shape(f"[{index}]", row, len(values[0]) if width is None else width)
         array: NDArray[Any] = np.array(values, number)
         if kind == PerParameter:
             require_shape("", array, parameters)
-        elif kind in widths:
-            require_shape("", array, len(array), widths[kind])
+        elif width is not None:
+            require_shape("", array, len(array), width)
     except FormulaError as error:
         raise ValueError(f"column {error.column}: {error.problem}") from None
     except msgspec.ValidationError as error:  # to which msgspec would not add a path

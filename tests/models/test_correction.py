@@ -16,6 +16,7 @@ from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings, digest_of
 from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.fitting import function as functions
 from rewritelog.models.fitting import process
 from rewritelog.models.fitting.correction import CorrectedFit, CorrectedMean, Prior
 from rewritelog.models.fitting.function import CorrectedFunction
@@ -53,6 +54,13 @@ def only(fitted: Any) -> Any:
     return fit
 
 
+def each_alone(function: Any) -> list[Any]:
+    """Return the function of each of its corrected formulas."""
+    return [
+        structs.replace(function, members=(member,), weights=(1.0,)) for member in function.members
+    ]
+
+
 def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
     plain = auto(waves(), correction="none")
     params = random_params(400, 5)
@@ -67,9 +75,10 @@ def test_what_no_formula_has_is_corrected(corrected: Any) -> None:
 
 def test_a_corrected_formula_below_zero_predicts_0_and_says_so(corrected: Any) -> None:
     fit = only(corrected)
-    formula = fit.whole.function.formula
-    below = structs.replace(formula, coefficients=-formula.coefficients)
-    function = structs.replace(fit.whole.function, formula=below, others=())
+    (function, *_) = each_alone(fit.whole.function)
+    below = structs.replace(function.formula, coefficients=-function.formula.coefficients)
+    (member,) = function.members
+    function = structs.replace(function, members=(structs.replace(member, formula=below),))
     of_all = structs.replace(fit.whole, function=function, growth=None)
     predicted = structs.replace(fit, classes=(of_all,)).predict_detailed(random_params(50, 3))
     assert (predicted.seconds == 0).all()
@@ -168,10 +177,10 @@ def test_the_report_says_what_it_adds(corrected: Any) -> None:
     (described,) = json.loads(json.dumps(corrected.describe(), allow_nan=False))["events"]
     function = described["classes"][0]["function"]
     assert function["kind"] == "corrected"
-    assert function["others"]
-    for part in (function, *function["others"]):
-        assert "params" not in part["correction"]
-        assert "weights" not in part["correction"]["process"]
+    assert "params" not in function
+    assert function["members"]
+    for member in function["members"]:
+        assert "weights" not in member["correction"]["process"]
 
 
 def test_the_report_says_why_a_correction_may_enlarge_the_mean_error(corrected: Any) -> None:
@@ -191,10 +200,9 @@ def test_half_of_the_intervals_width_goes_and_the_coverage_stays(corrected: Any)
 
 
 def test_far_away_the_formulas_alone_predict(corrected: Any) -> None:
-    function = only(corrected).whole.function
     far = np.array([[1e12, 1e12], [1e-9, 1e9]])
-    for part in (structs.replace(function, others=()), *function.others):
-        np.testing.assert_allclose(part.predict(far), part.formula.predict(far), rtol=0.02)
+    for member in each_alone(only(corrected).whole.function):
+        np.testing.assert_allclose(member.predict(far), member.formula.predict(far), rtol=0.02)
 
 
 def test_beyond_the_range_it_fades_into_the_fit_without_a_correction(corrected: Any) -> None:
@@ -239,10 +247,10 @@ def test_rows_of_other_tables_are_predicted_once(
     corrected: Any, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of the blocks of a log; what is kept is bounded, and changes no bit."""
-    correction = structs.replace(only(corrected).whole.function.correction)  # which knows no row
-    rows, computed = np.column_stack((random_params(80, 9), np.full(80, 1e-4))), list[int]()
-    expected = correction.factors(rows).tolist()
-    monkeypatch.setattr(process, "MOST_CACHED", most)
+    (known, *_) = each_alone(only(corrected).whole.function)
+    rows, computed = random_params(80, 9), list[int]()
+    expected = known.predict(rows).tolist()
+    monkeypatch.setattr(functions, "MOST_CACHED", most)
     means = CovarianceFunction.means
 
     def counted(*args: Any) -> Floats:
@@ -250,8 +258,8 @@ def test_rows_of_other_tables_are_predicted_once(
         return means(*args)
 
     monkeypatch.setattr(CovarianceFunction, "means", counted)
-    again = structs.replace(correction)
-    tables = [again.factors(rows[begin : begin + 40]).tolist() for begin in (0, 20, 40, 0)]
+    again = structs.replace(known)  # which knows no row
+    tables = [again.predict(rows[begin : begin + 40]).tolist() for begin in (0, 20, 40, 0)]
     assert tables == [expected[begin : begin + 40] for begin in (0, 20, 40, 0)]
     assert (sum(computed) == 80) == (most == 1000)
 
@@ -290,20 +298,22 @@ def test_values_unlike_their_neighbours_count_as_codes() -> None:
     logs = np.log(seconds / (1e-7 * n))
     params = np.column_stack((n, code))
     ((process, _, _),) = Prior.learnt(params, logs).conditioned(params, logs)
-    assert Correction.of(params, logs, process).codes == (2,)
+    assert Correction.of(logs, process).codes == (2,)
 
 
 def test_the_formulas_time_is_no_parameter_in_the_report(corrected: Any) -> None:
     """It was p3 of an event with two parameters."""
     fit = only(corrected)
     function = fit.whole.function
-    correction = function.correction
+    first, *others = function.members
+    correction = first.correction
     numbers = np.resize([2, 3], len(correction.process.inputs.parameters))
     inputs = structs.replace(correction.process.inputs, parameters=numbers)
     covariance = structs.replace(correction.process.covariance, codes=numbers > 1)
     changed = structs.replace(correction.process, inputs=inputs, covariance=covariance)
     correction = structs.replace(correction, process=changed)
-    of_all = structs.replace(fit.whole, function=structs.replace(function, correction=correction))
+    members = (structs.replace(first, correction=correction), *others)
+    of_all = structs.replace(fit.whole, function=structs.replace(function, members=members))
     text = " ".join(" ".join(summarise(structs.replace(fit, classes=(of_all,)))).split())
     assert "the values of p2 count as codes without order" in text
     assert "the times of the formula count as codes without order" in text
@@ -318,8 +328,8 @@ def test_what_depends_on_size_as_such_is_corrected_by_the_formulas_time() -> Non
     size = params.prod(axis=1)
     seconds = 1e-9 * size * np.exp(np.tanh(8 * (np.log10(size) - 6)) + 0.02 * rng.normal(size=800))
     fitted = auto(EventTimings("kernel", params[:400], seconds[:400]))
-    correction = only(fitted).whole.function.correction
-    assert correction.params.shape[1] in correction.process.inputs.parameters
+    correction = only(fitted).whole.function.members[0].correction
+    assert params.shape[1] + 1 in correction.process.inputs.parameters
     errors = relative_errors(fitted.predict("kernel", params[400:]), seconds[400:])
     assert errors.mean() < 0.035
 
@@ -344,7 +354,7 @@ def test_the_least_size_may_be_a_case_of_its_own() -> None:
 def test_the_mean_of_several_corrected_formulas_predicts() -> None:
     fitted = auto(waves(noise=0.1))
     function = only(fitted).whole.function
-    members = (structs.replace(function, others=()), *function.others)
+    members, weights = each_alone(function), function.weights
     assert len(members) > 1
     params = random_params(400, 5)
     alone = [member.predict(params) for member in members]
@@ -353,7 +363,6 @@ def test_the_mean_of_several_corrected_formulas_predicts() -> None:
         for seconds in (function.predict(params), *alone)
     )
     assert errors < np.mean(others)
-    weights = [member.weight for member in members]
     assert sum(weights) == pytest.approx(1)
     means = np.exp(np.average(np.log(alone), axis=0, weights=weights))
     np.testing.assert_allclose(function.predict(params), means, rtol=1e-12)
@@ -408,7 +417,7 @@ def test_lines_may_come_in_the_order_of_their_sizes() -> None:
 def test_of_many_lines_some_are_interpolated_between() -> None:
     fitted = auto(waves(3000))
     function = only(fitted).whole.function
-    assert len(function.correction.params) == MOST_POINTS
+    assert len(function.params) == MOST_POINTS
     params = random_params(200, 11)
     assert relative_errors(fitted.predict("kernel", params), times_of(params)).mean() < 0.03
 
@@ -417,7 +426,7 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
     timings = (waves(),)
     source = Source("1", ("t.txt",), COUNT, None, digest_of(timings))
     text = model_file_text(Fitted("auto", corrected, source=source))
-    assert len(text) < 100_000
+    assert len(text) < 60_000
     back = parse_model(text, "m.json").raw
     rows = np.vstack((random_params(100, 12), 1e3 * random_params(10, 13)))
     assert back.predict("kernel", rows).tobytes() == corrected.predict("kernel", rows).tobytes()
@@ -433,12 +442,13 @@ def test_a_model_file_keeps_every_bit_in_little_space(corrected: Any) -> None:
         (("process", "inputs", "kinds", 0), "cosine", "kinds"),
         (("process", "inputs", "kinds"), [], "kinds: must be a list of length >= 1"),
         (("process", "weights"), [1.0], "must have 300 numbers, not 1"),
-        (("params", 5), [1.0], "must have 3 numbers, not 1"),
+        (("params", 5), [1.0], "must have 2 numbers, not 1"),
         (("process", "inputs", "units", 0), 0.0, "units: must be above 0"),
         (("process",), [], "process"),
         (("most",), -1.0, "most"),
         (("process", "weights"), [1.0] * 1001, "weights"),
-        (("params",), [[1.0, 2.0, 3.0]] * 1001, "params"),
+        (("params",), [[1.0, 2.0]] * 1001, "params"),
+        (("weights",), [], "weights"),
     ],
 )
 def test_a_damaged_correction_is_refused(
@@ -446,7 +456,8 @@ def test_a_damaged_correction_is_refused(
 ) -> None:
     source = Source("1", ("t.txt",), COUNT, None, digest_of((waves(),)))
     document = json.loads(model_file_text(Fitted("auto", corrected, source=source)))
-    part = document["events"][0]["classes"][0]["function"]["correction"]
+    part = document["events"][0]["classes"][0]["function"]
+    part = part if path[0] in part else part["members"][0]["correction"]
     for step in path[:-1]:
         part = part[step]
     part[path[-1]] = value

@@ -71,7 +71,7 @@ def keys_of(form: type) -> set[str]:
 def test_the_docs_name_every_key_of_an_event() -> None:
     page = DOCS.read_text(encoding="utf-8")
     keys = keys_of(EventFit)
-    assert {"growth", "others", "may_be_negative", "held_out_r2", "unusable_samples"} <= keys
+    assert {"growth", "members", "may_be_negative", "held_out_r2", "unusable_samples"} <= keys
     assert sorted(key for key in keys if f"`{key}`" not in page and f'"{key}"' not in page) == []
 
 
@@ -246,9 +246,9 @@ def document(text: str) -> dict[str, Any]:
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "is of version 2; this rewritelog reads 11"),
+    (("version",), 2, "is of version 2; this rewritelog reads 12"),
     (("version",), True, "is of version True"),
-    (("version",), None, r"\$: has no version; this rewritelog reads 11"),
+    (("version",), None, r"\$: has no version; this rewritelog reads 12"),
     (("version",), "x" * 100_000, "is of version 'x*…x*'; this"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
     (("source", "lines"), -1, r"\$\.source\.lines: must be a whole number >= 0"),
@@ -354,7 +354,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
         ("9" * 10_000, r"m\.json: \$: Number out of range"),
         ("{}", r"m\.json: \$: is not a model file"),
         (
-            '{"format": "rewritelog model", "version": 11}',
+            '{"format": "rewritelog model", "version": 12}',
             r"m\.json: \$: the key 'source' is missing",
         ),
         ("[]", r"m\.json: \$: must be an object, not a list"),

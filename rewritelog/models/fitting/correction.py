@@ -23,6 +23,7 @@ from rewritelog.arrays import Flags, Floats, Ints
 from rewritelog.core import DistinctPoints
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.function import (
+    CorrectedFormula,
     CorrectedFunction,
     FittedFunction,
     mean_of_corrected,
@@ -160,19 +161,15 @@ class CorrectedMean(Struct, frozen=True):
 
     def with_formulas(self, formula_of: Callable[[str], FittedFunction]) -> CorrectedFunction:
         """Return the formulas of the families, each corrected by its residuals at `samples`."""
-        first, *others = (
-            self._corrected(formula_of(fit.family), fit.prior, weight)
-            for fit, weight in zip(self.fits, self.weights, strict=True)
-        )
-        return replace(first, others=tuple(others))
+        members = (self._corrected(formula_of(fit.family), fit.prior) for fit in self.fits)
+        return CorrectedFunction(tuple(members), self.weights, self.samples.params)
 
-    def _corrected(self, formula: FittedFunction, prior: Prior, weight: float) -> CorrectedFunction:
+    def _corrected(self, formula: FittedFunction, prior: Prior) -> CorrectedFormula:
         params = self.samples.params
         unbounded_s = formula.unbounded(params)
         logs = _residuals(self.samples.seconds, formula.bounded(unbounded_s))
-        table = with_seconds(params, unbounded_s)
-        ((process, _, _),) = prior.conditioned(table, logs)
-        return CorrectedFunction(formula, Correction.of(table, logs, process), weight)
+        ((process, _, _),) = prior.conditioned(with_seconds(params, unbounded_s), logs)
+        return CorrectedFormula(formula, Correction.of(logs, process))
 
 
 def choose_correction(
@@ -300,7 +297,8 @@ def _corrected(
         of_points = np.ones(len(is_known))
         of_points[numbers[rows]] = np.exp(without)
         factors = of_points[numbers]
-        factors[others] = Correction.of(known, logs[fold], process).factors(table[others])
+        points, correction = process.inputs.columns(known), Correction.of(logs[fold], process)
+        factors[others] = correction.factors(table[others], points)
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)
     return CorrectedFit(family, prior, held_out)

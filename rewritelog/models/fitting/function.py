@@ -11,8 +11,13 @@ from msgspec import Meta
 from rewritelog.arrays import Floats
 from rewritelog.core import DistinctPoints
 from rewritelog.models.expressions import Expression
-from rewritelog.models.fitting.process import Correction
-from rewritelog.models.form import Form, Share, require_shape
+from rewritelog.models.fitting.process import MOST_POINTS, Correction
+from rewritelog.models.form import Form, ParameterRows, Share, defect, require_shape
+from rewritelog.running.locks import cached_property
+
+MOST_CACHED = 1 << 14
+"""Seconds of so many rows of a corrected function are kept, some 4 MB: a block of a log has
+fewer."""
 
 
 class Function(Form, frozen=True, tag_field="kind"):
@@ -66,32 +71,88 @@ class FittedFunction(Function, frozen=True, tag="sum"):
         return unbounded_s if self.may_be_negative else np.maximum(unbounded_s, 0.0)
 
 
-class CorrectedFunction(Function, frozen=True, tag="corrected"):
-    """seconds = formula · factor of the correction, at least 0.
-
-    With others it is the weighted geometric mean of this and the others, each with a formula and a
-    correction of its own. Its growth beyond the samples is that of the formula.
-    """
+class CorrectedFormula(Form, frozen=True):
+    """A formula, and the correction that interpolates between its residuals."""
 
     formula: FittedFunction
     correction: Correction
-    weight: Share = 1.0
-    others: tuple[CorrectedFunction, ...] = ()
+
+    def points(self, params: Floats) -> Floats:
+        """Return the inputs of samples with these parameters, shape (samples, inputs)."""
+        table = with_seconds(params, self.formula.unbounded(params))
+        return self.correction.process.inputs.columns(table)
+
+    def unbounded(self, params: Floats, points: Floats) -> Floats:
+        """Return each row's seconds, possibly negative; `points` are those of the samples."""
+        formula_s = self.formula.unbounded(params)
+        return formula_s * self.correction.factors(with_seconds(params, formula_s), points)
+
+
+class CorrectedFunction(Function, frozen=True, tag="corrected", dict=True):
+    """seconds = Π (formula · factor of its correction)^weight, at least 0.
+
+    It is the weighted geometric mean of corrected formulas. Its growth beyond the samples is that
+    of the first formula.
+    """
+
+    members: Annotated[tuple[CorrectedFormula, ...], Meta(min_length=1)]
+    """The one with the formula to be read comes first."""
+    weights: tuple[Share, ...]
+    """The weights of the members, whose sum is 1."""
+    params: ParameterRows
+    """The parameters of the samples that corrections interpolate between, shape (samples,
+    parameters)."""
+
+    def __post_init__(self) -> None:
+        rows, parameters = self.params.shape
+        if rows > MOST_POINTS:
+            raise defect(f"has {rows} rows; at most {MOST_POINTS}", ".params")
+        require_shape(".weights", self.weights, len(self.members))
+        for index, member in enumerate(self.members):
+            path, process = f".members[{index}].correction.process", member.correction.process
+            require_shape(f"{path}.weights", process.weights, rows)
+            numbers = process.inputs.parameters
+            beyond = numbers[(numbers < 1) | (numbers > parameters + 1)]
+            if len(beyond):
+                problem = f"has {beyond[0]}; the event has {parameters} parameters"
+                raise defect(problem, f"{path}.inputs.parameters")
+
+    @property
+    def formula(self) -> FittedFunction:
+        """The formula to be read."""
+        return self.members[0].formula
 
     @property
     def terms(self) -> tuple[Expression, ...]:
         """The terms of the formula."""
         return self.formula.terms
 
+    @cached_property
+    def _points(self) -> list[Floats]:
+        """The points of the samples for each member."""
+        return [member.points(self.params) for member in self.members]
+
+    @cached_property
+    def _cache(self) -> dict[bytes, float]:
+        """The seconds of rows, by their bytes; blocks of a log have many in common."""
+        return {}
+
     def unbounded(self, params: Floats, columns: Floats | None = None) -> Floats:  # noqa: ARG002 - they are of all rows
-        """Return each row's seconds, possibly negative; equal rows are predicted once."""
+        """Return each row's seconds, possibly negative; equal rows are predicted once.
+
+        Threads may call this at the same time: a prediction depends on its row alone.
+        """
         distinct = DistinctPoints.of_rows(params)
-        formula_s = self.formula.unbounded(distinct.params)
-        seconds = formula_s * self.correction.factors(with_seconds(distinct.params, formula_s))
-        if self.others:
-            members_s = [seconds, *(other.unbounded(distinct.params) for other in self.others)]
-            weights = [self.weight, *(other.weight for other in self.others)]
-            seconds = mean_of_corrected(members_s, weights)
+        rows = np.ascontiguousarray(distinct.params)
+        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}")[:, 0].tolist()
+        seconds = np.array([self._cache.get(key, np.nan) for key in keys])
+        new = np.flatnonzero(np.isnan(seconds))
+        members = zip(self.members, self._points, strict=True)
+        members_s = [member.unbounded(rows[new], points) for member, points in members]
+        seconds[new] = mean_of_corrected(members_s, self.weights)
+        if len(self._cache) + len(new) > MOST_CACHED:
+            self._cache.clear()
+        self._cache.update((keys[row], float(seconds[row])) for row in new[:MOST_CACHED].tolist())
         return seconds[distinct.point_of_row]
 
 
@@ -141,6 +202,8 @@ def geometric_mean(seconds: Sequence[Floats], weights: Sequence[float]) -> Float
 
 def mean_of_corrected(seconds: Sequence[Floats], weights: Sequence[float]) -> Floats:
     """Return each row's geometric mean, or what the first function predicts if none is positive."""
+    if len(seconds) == 1:
+        return seconds[0]
     means = geometric_mean(seconds, weights)
     return np.where(np.isnan(means), seconds[0], means)
 

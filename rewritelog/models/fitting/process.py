@@ -20,8 +20,7 @@ from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import robust_deviations
 from rewritelog.models.fitting.samples import random_rows
-from rewritelog.models.form import Form, NotNegative, RowsWithSeconds, defect, require_shape
-from rewritelog.running.locks import cached_property
+from rewritelog.models.form import Form, NotNegative, defect, require_shape
 
 FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 30, 10
 """Lengths and deviations are first learnt from this many points in this many steps, or in fewer
@@ -60,9 +59,6 @@ _LOG_DEVIATIONS = (-7.0, 2.0)
 TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
-
-MOST_CACHED = 1 << 14
-"""Factors of so many rows of each formula are kept, some 4 MB: a block of a log has fewer."""
 
 InputKind: TypeAlias = Literal["log", "arsinh", "least", "64", "128", "256"]
 
@@ -259,36 +255,17 @@ class Process(Form, frozen=True, rename={"covariance": "kernel"}):
                     raise defect("must be above 0", f"{place}.{key}")
 
 
-class Correction(Form, frozen=True, dict=True):
+class Correction(Form, frozen=True):
     """The factor on a formula's seconds."""
 
     most: NotNegative
     """The logarithms of factors lie between this and its negative."""
-    params: RowsWithSeconds
-    """The parameters of the samples that it interpolates between, and the seconds that the formula
-    predicts for them, shape (samples, parameters + 1)."""
     process: Process
 
     @classmethod
-    def of(cls, params: Floats, logs: Floats, process: Process) -> Correction:
-        """Return the correction by a process given the residuals `logs` at these samples."""
-        return cls(float(np.abs(logs).max()), params, process)
-
-    def __post_init__(self) -> None:
-        rows, columns = self.params.shape
-        if rows > MOST_POINTS:
-            raise defect(f"has {rows} rows; at most {MOST_POINTS}", ".params")
-        require_shape(".process.weights", self.process.weights, rows)
-        numbers = self.process.inputs.parameters
-        beyond = numbers[(numbers < 1) | (numbers > columns)]
-        if len(beyond):
-            problem = f"has {beyond[0]}; the event has {columns - 1} parameters"
-            raise defect(problem, ".process.inputs.parameters")
-
-    @cached_property
-    def points(self) -> Floats:
-        """The inputs of the samples, shape (samples, inputs)."""
-        return self.process.inputs.columns(self.params)
+    def of(cls, logs: Floats, process: Process) -> Correction:
+        """Return the correction by a process given the residuals `logs`."""
+        return cls(float(np.abs(logs).max()), process)
 
     @property
     def codes(self) -> tuple[int, ...]:
@@ -296,39 +273,17 @@ class Correction(Form, frozen=True, dict=True):
         codes = self.process.inputs.parameters[self.process.covariance.codes]
         return tuple(np.unique(codes).tolist())
 
-    @cached_property
-    def _cache(self) -> dict[bytes, float]:
-        """The factors of rows, by their bytes; blocks of a log have many in common."""
-        return {}
+    def factors(self, table: Floats, points: Floats) -> Floats:
+        """Return the factor of each row, whose bits depend on no other row.
 
-    def factors(self, params: Floats) -> Floats:
-        """Return the factor of each row, shaped like `params`.
-
-        Threads may call this at the same time: a factor depends on its row alone.
+        `table` has the parameters and seconds of the rows (`with_seconds`), `points` the inputs of
+        the samples, shape (samples, inputs).
         """
-        factors = np.ones(len(params))
-        usable = np.flatnonzero(np.isfinite(params).all(axis=1))
-        if not len(usable):
-            return factors
-        rows = np.ascontiguousarray(params[usable])
-        keys = rows.view(f"V{rows.itemsize * rows.shape[1]}")[:, 0].tolist()
-        of_rows = np.array([self._cache.get(key, np.nan) for key in keys])
-        new = np.flatnonzero(np.isnan(of_rows))
-        of_rows[new] = self._computed(rows[new])
-        if len(self._cache) + len(new) > MOST_CACHED:
-            self._cache.clear()
-        cached = new[:MOST_CACHED].tolist()
-        self._cache.update((keys[row], float(of_rows[row])) for row in cached)
-        factors[usable] = of_rows
-        return factors
-
-    def _computed(self, params: Floats) -> Floats:
-        """Return the factors of rows of finite numbers."""
         process = self.process
         with np.errstate(all="ignore"):
-            columns = process.inputs.columns(params)
-            means = process.covariance.means(self.points, process.weights, columns)
-        means = np.where(np.isfinite(means), means, 0.0)
+            columns = process.inputs.columns(table)
+            means = process.covariance.means(points, process.weights, columns)
+        means = np.where(np.isfinite(table).all(axis=1) & np.isfinite(means), means, 0.0)
         return np.asarray(np.exp(np.clip(means, -self.most, self.most)))
 
 
