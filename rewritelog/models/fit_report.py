@@ -295,6 +295,10 @@ def _correction_texts(fit: ClassFit) -> list[str]:
         weight = percent_text(function.weights[0], 0)
         others = count_text(len(function.members) - 1, "other corrected formula")
         parts.append(f"with weight {weight} in the mean of this and {others}")
+    if waves := function.members[0].correction.process.inputs.waves:
+        divided = zip(waves.parameters.tolist(), waves.tiles.tolist(), strict=True)
+        factors = [f"p{number}" if tile == 1 else f"⌈p{number}/{tile}⌉" for number, tile in divided]
+        parts.append(f"{' · '.join(factors)} blocks run {waves.workers} at a time")
     for number in function.members[0].correction.codes:
         is_parameter = number <= function.params.shape[1]
         values = f"values of p{number}" if is_parameter else "times of the formula"

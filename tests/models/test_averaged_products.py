@@ -14,7 +14,6 @@ from rewritelog.models.base import EventTimings
 from rewritelog.models.expressions import parse
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases import averaged_products as family
-from rewritelog.models.fitting.bases.program_terms import most_correlated
 from rewritelog.models.fitting.design import Family, SelectionSamples
 from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.samples import Samples, usable_samples
@@ -163,7 +162,7 @@ def test_terms_of_all_pairs_need_few_parameters() -> None:
     params = np.floor(np.exp(rng.uniform(1, 7, (10, 14))))
     chosen = selection(params, params[:, 3] * 1e-9)
     family.averaged_products(chosen)
-    factors: Any = chosen.table.candidates(("factors", *most_correlated(chosen)), lambda _: [])[0]
+    factors: Any = chosen.table.candidates(("factors", *chosen.most_correlated()), lambda _: [])[0]
     pairs = {factor.parameters for factor in factors if len(factor.parameters) == 2}
     assert len(pairs) == len(list(combinations(range(5), 2)))
     assert any(4 in pair for pair in pairs)

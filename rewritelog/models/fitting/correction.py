@@ -10,7 +10,7 @@ formula alone predicts. Several formulas are corrected, and the mean of all pred
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Literal, TypeAlias
@@ -33,8 +33,8 @@ from rewritelog.models.fitting.process import (
     FIRST_LEARNT_FROM,
     LAST_STEP,
     MOST_POINTS,
+    SIZES,
     STEPS_FROM_SIMILAR,
-    TILES,
     TRIED_POINTS,
     Correction,
     CovarianceFunction,
@@ -52,6 +52,7 @@ from rewritelog.models.fitting.validation import (
     shares_of,
     weights_by_error,
 )
+from rewritelog.models.fitting.waves import Waves, find_waves
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 
@@ -69,14 +70,21 @@ class Prior(Struct, frozen=True):
     covariance: CovarianceFunction
 
     @classmethod
-    def learnt(cls, params: Floats, logs: Floats, similar: Prior | None = None) -> Prior:
+    def learnt(
+        cls,
+        params: Floats,
+        logs: Floats,
+        similar: Prior | None = None,
+        waves: Waves | None = None,
+    ) -> Prior:
         """Return the prior that makes these residuals most probable.
 
         `params` are parameters and the formula's seconds (`with_seconds`), `logs` the logarithms of
         measured over predicted times, shape (samples,); at least one parameter varies. The search
-        begins at that of residuals of another formula, `similar`, if it has the same inputs.
+        begins at that of residuals of another formula, `similar`, if it has the same inputs, among
+        them that of `waves`.
         """
-        inputs = Inputs.of(params)
+        inputs = Inputs.of(params, waves)
         if similar is not None and similar.inputs.kinds == inputs.kinds:
             return cls(inputs, similar.covariance).adapted(params, logs)
         points = inputs.columns(params)
@@ -192,12 +200,16 @@ def choose_correction(
         return None  # no parameter varies
     short = SHORT_FORMULAS if len(samples) <= MOST_POINTS else SHORT_FORMULAS[:-1]
     names = [name for name in dict.fromkeys((*short, selected)) if name in validation.families]
-    tried = list[CorrectedFit]()
-    for name in names:
-        report_progress("corrections", len(tried), len(names) + 1)
-        tried.append(_trial(name, few, validation, tried[0].prior if tried else None))
-    report_progress("corrections", len(tried), len(names) + 1)
-    least = min(fit.held_out.mean_error for fit in tried)
+    tried = _trials(names, few, validation)
+    best = min(tried, key=lambda fit: fit.held_out.mean_error)
+    least = best.held_out.mean_error
+    logs = _residuals(samples.seconds[many], best.held_out.predicted_s[many])
+    numbers = validation.selection.most_correlated()
+    if waves := find_waves(samples.params[many], logs, numbers):
+        in_waves = _trials(names, few, validation, waves)
+        error = min(fit.held_out.mean_error for fit in in_waves)
+        if error <= (1 - tuning.LEAST_GAIN_CORRECTED) * least:
+            tried, least = in_waves, error
     if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
         return None
     near = [fit for fit in tried if fit.held_out.mean_error <= tuning.WORTH_REFINING * least]
@@ -215,13 +227,18 @@ def choose_correction(
     return mean
 
 
-def _trial(
-    family: str, rows: Ints, validation: CrossValidation, similar: Prior | None
-) -> CorrectedFit:
-    """Return a family's formula with a correction learnt from these samples."""
-    table, logs = _table_and_residuals(family, rows, validation)
-    prior = Prior.learnt(table[rows], logs, similar)
-    return _corrected(family, table, prior, rows, validation)
+def _trials(
+    families: Sequence[str], rows: Ints, validation: CrossValidation, waves: Waves | None = None
+) -> list[CorrectedFit]:
+    """Return the families' formulas, each with a correction learnt from these samples."""
+    fits = list[CorrectedFit]()
+    for family in families:
+        report_progress("corrections", len(fits), len(families) + 1)
+        table, logs = _table_and_residuals(family, rows, validation)
+        prior = Prior.learnt(table[rows], logs, fits[0].prior if fits else None, waves)
+        fits.append(_corrected(family, table, prior, rows, validation))
+    report_progress("corrections", len(fits), len(families) + 1)
+    return fits
 
 
 def _refined(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
@@ -319,7 +336,7 @@ def limited_by_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Float
     """
     from scipy.spatial import KDTree  # noqa: PLC0415 - heavy
 
-    sizes = points[:, [kind not in TILES for kind in inputs.kinds]]
+    sizes = points[:, [kind in SIZES for kind in inputs.kinds]]
     _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
     middles = np.median(logs[nearest], axis=1)
     apart = logs - middles

@@ -291,6 +291,15 @@ class SelectionSamples(Struct, Memo, frozen=True):
         """The parameters that terms can use."""
         return self.table.parameters
 
+    def most_correlated(self) -> list[int]:
+        """Return the parameters with the largest rank correlation with the times, at most a few."""
+        used = self.parameters.used
+        if len(used) <= tuning.MOST_PARAMETERS_PAIRED:
+            return list(used)
+        correlations = self.samples.rank_correlations(used)
+        strongest = sorted(used, key=lambda number: -abs(correlations[number]))
+        return sorted(strongest[: tuning.MOST_PARAMETERS_PAIRED])
+
     def values(self, terms: Sequence[Expression]) -> Floats:
         """Return the values of any terms, shape (samples, terms)."""
         return self.table.values(terms, self.rows)

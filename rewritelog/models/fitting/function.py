@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from msgspec import Meta
 
-from rewritelog.arrays import Floats
+from rewritelog.arrays import Floats, Ints
 from rewritelog.core import DistinctPoints
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting.process import MOST_POINTS, Correction
@@ -111,11 +111,12 @@ class CorrectedFunction(Function, frozen=True, tag="corrected", dict=True):
         for index, member in enumerate(self.members):
             path, process = f".members[{index}].correction.process", member.correction.process
             require_shape(f"{path}.weights", process.weights, rows)
-            numbers = process.inputs.parameters
-            beyond = numbers[(numbers < 1) | (numbers > parameters + 1)]
-            if len(beyond):
-                problem = f"has {beyond[0]}; the event has {parameters} parameters"
-                raise defect(problem, f"{path}.inputs.parameters")
+            inputs = process.inputs
+            _check_numbers(f"{path}.inputs.parameters", inputs.parameters, parameters, 1)
+            if inputs.waves is not None:
+                _check_numbers(
+                    f"{path}.inputs.waves.parameters", inputs.waves.parameters, parameters
+                )
 
     @property
     def formula(self) -> FittedFunction:
@@ -154,6 +155,13 @@ class CorrectedFunction(Function, frozen=True, tag="corrected", dict=True):
             self._cache.clear()
         self._cache.update((keys[row], float(seconds[row])) for row in new[:MOST_CACHED].tolist())
         return seconds[distinct.point_of_row]
+
+
+def _check_numbers(path: str, numbers: Ints, parameters: int, more: int = 0) -> None:
+    """Raise `ValueError` for anything but numbers of parameters, or of so many columns more."""
+    beyond = numbers[(numbers < 1) | (numbers > parameters + more)]
+    if len(beyond):
+        raise defect(f"has {beyond[0]}; the event has {parameters} parameters", path)
 
 
 def with_seconds(params: Floats, seconds: Floats) -> Floats:

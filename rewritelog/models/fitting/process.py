@@ -20,6 +20,7 @@ from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import robust_deviations
 from rewritelog.models.fitting.samples import random_rows
+from rewritelog.models.fitting.waves import TILES, Tile, Waves
 from rewritelog.models.form import Form, NotNegative, defect, require_shape
 
 FIRST_LEARNT_FROM, STEPS, STEPS_FROM_SIMILAR = 256, 30, 10
@@ -60,10 +61,11 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
 
-InputKind: TypeAlias = Literal["log", "arsinh", "least", "64", "128", "256"]
+InputKind: TypeAlias = Literal["log", "arsinh", "least", Tile, "waves"]
 
-TILES: tuple[InputKind, ...] = ("64", "128", "256")
-"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted."""
+SIZES: tuple[InputKind, ...] = ("log", "arsinh", "least")
+"""The kinds of inputs that say how large a parameter is; others are wasted parts of tiles or
+waves."""
 
 POSITIVE = ("deviations", "smooth_lengths", "rough_lengths")
 """The fields that have to be above 0: divisors, or with logarithms."""
@@ -153,22 +155,30 @@ class Inputs(Form, frozen=True):
     """The parameter of each input, counted from 1, shape (inputs,); the number after the last one
     is that of the formula's seconds."""
     kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
-    """`log`, `arsinh`, `least`, or the size of a tile."""
+    """`log`, `arsinh`, `least`, the size of a tile, or `waves`, whose parameter is the first of
+    theirs."""
     units: Floats
     """What the parameter is divided by before its arsinh is taken, or its least value, shape
     (inputs,)."""
     centres: Floats
     deviations: Floats
     """Each input is standardised: less its centre, over its deviation; shape (inputs,)."""
+    waves: Waves | None = None
+    """Those of the input of that kind."""
 
     def __post_init__(self) -> None:
+        if "waves" in self.kinds and self.waves is None:
+            raise defect("is missing", ".waves")
         divided = [kind != "least" for kind in self.kinds]
         if len(self.units) == len(divided) and not (self.units[divided] > 0).all():
             raise defect("must be above 0", ".units")
 
     @classmethod
-    def of(cls, params: Floats) -> Inputs:
-        """Return the inputs that vary among these samples, scaled to standard deviations of 1."""
+    def of(cls, params: Floats, waves: Waves | None = None) -> Inputs:
+        """Return the inputs that vary among these samples, scaled to standard deviations of 1.
+
+        With `waves`, the share of idle workers is one.
+        """
         parameters, kinds, units = list[int](), list[InputKind](), list[float]()
         for number, values in enumerate(params.T, 1):
             if not np.ptp(values):
@@ -180,12 +190,17 @@ class Inputs(Form, frozen=True):
             units += [
                 float(values.min()) if kind == "least" else middle for kind in kinds_of_values
             ]
+        if waves is not None:
+            parameters.append(int(waves.parameters[0]))
+            kinds.append("waves")
+            units.append(1.0)
         unscaled = cls(
             np.array(parameters, dtype=np.int64),
             tuple(kinds),
             np.array(units),
             np.zeros(len(kinds)),
             np.ones(len(kinds)),
+            waves,
         )
         columns = unscaled.columns(params)
         deviations = columns.std(axis=0)
@@ -195,12 +210,14 @@ class Inputs(Form, frozen=True):
 
     def part(self, indices: Ints) -> Inputs:
         """Return the inputs with these indices."""
+        kinds = tuple(self.kinds[index] for index in indices)
         return Inputs(
             self.parameters[indices],
-            tuple(self.kinds[index] for index in indices),
+            kinds,
             self.units[indices],
             self.centres[indices],
             self.deviations[indices],
+            self.waves if "waves" in kinds else None,
         )
 
     def columns(self, params: Floats) -> Floats:
@@ -208,6 +225,9 @@ class Inputs(Form, frozen=True):
         columns = np.empty((len(params), len(self.kinds)))
         with np.errstate(all="ignore"):  # a model file may hold extreme numbers
             for index, kind in enumerate(self.kinds):
+                if kind == "waves" and self.waves is not None:
+                    columns[:, index] = self.waves.idle(params)
+                    continue
                 values = params[:, self.parameters[index] - 1]
                 columns[:, index] = _input(kind, values, float(self.units[index]))
             return np.asarray((columns - self.centres) / self.deviations)

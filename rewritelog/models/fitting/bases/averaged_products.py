@@ -16,7 +16,6 @@ from msgspec import Struct
 from rewritelog.arrays import Floats, Ints, median
 from rewritelog.models.expressions import Expression, constant, parse
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.bases.program_terms import most_correlated
 from rewritelog.models.fitting.design import (
     ONE,
     Parameters,
@@ -151,7 +150,7 @@ def averaged_products(selection: SelectionSamples) -> tuple[Expression, ...]:
     They are weighted by their posterior probabilities: Bayesian model averaging (J. Hoeting et al.,
     "Bayesian model averaging: a tutorial", Statistical Science 14, 1999).
     """
-    numbers = most_correlated(selection)
+    numbers = selection.most_correlated()
     factors, columns = selection.table.candidates(
         ("factors", *numbers), lambda params: _factors(params, selection.parameters, numbers)
     )

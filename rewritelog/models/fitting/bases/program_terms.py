@@ -35,7 +35,7 @@ def program_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
     """Choose among the terms of other families and the program terms made with them."""
     plain = _terms_of_others(selection)
     selection = selection.random_part(tuning.MOST_CHOSEN_WITH)
-    parameters, numbers = selection.parameters, most_correlated(selection)
+    parameters, numbers = selection.parameters, selection.most_correlated()
     table, rows = selection.table, selection.rows
     indicators, values = table.candidates(
         ("indicators", *numbers),
@@ -79,16 +79,6 @@ def _terms_of_others(selection: SelectionSamples) -> list[Expression]:
     ]
     linear = [parse(f"p{number}") for number in selection.parameters.used]
     return list(dict.fromkeys([*chosen[: tuning.MOST_TERMS_BRANCHED], ONE, *chosen, *linear]))
-
-
-def most_correlated(selection: SelectionSamples) -> list[int]:
-    """Return the parameters with the largest rank correlation with the times, at most a few."""
-    used = selection.parameters.used
-    if len(used) <= tuning.MOST_PARAMETERS_PAIRED:
-        return list(used)
-    correlations = selection.samples.rank_correlations(used)
-    strongest = sorted(used, key=lambda number: -abs(correlations[number]))
-    return sorted(strongest[: tuning.MOST_PARAMETERS_PAIRED])
 
 
 def _indicators(

@@ -1,0 +1,123 @@
+"""Waves of blocks: so many workers take a block of work each, and the last wave leaves some idle.
+
+The processors of a GPU compute a matrix product in tiles, and threads share the iterations of a
+loop: a call takes the time of whole waves (NVIDIA, Matrix Multiplication Background User's Guide,
+"Wave Quantization").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from msgspec.structs import replace
+
+from rewritelog.arrays import Floats, Ints
+from rewritelog.models.fitting import tuning
+from rewritelog.models.fitting.samples import random_rows
+from rewritelog.models.form import Count, Form, defect, require_shape
+
+Tile: TypeAlias = Literal["64", "128", "256"]
+
+TILES: tuple[Tile, ...] = get_args(Tile)
+"""Sizes of tiles that kernels divide a parameter into, the last of which is partly wasted."""
+
+
+class Waves(Form, frozen=True):
+    """The blocks of a call, Π ceil(p/tile), and how many of them run at a time."""
+
+    parameters: Ints
+    """The parameters p, counted from 1."""
+    tiles: Ints
+    """What each is divided by, shape (parameters,)."""
+    workers: Count
+    """The number of blocks in a wave."""
+
+    def __post_init__(self) -> None:
+        require_shape(".tiles", self.tiles, len(self.parameters))
+        for path, least in ((".tiles", self.tiles.min(initial=1)), (".workers", self.workers)):
+            if least < 1:
+                raise defect("must be above 0", path)
+
+    def blocks(self, params: Floats) -> Floats:
+        """Return the number of blocks of each row."""
+        sizes = np.maximum(np.rint(params[:, self.parameters - 1]), 1.0)
+        return np.asarray(np.ceil(sizes / self.tiles).prod(axis=1))
+
+    def idle(self, params: Floats) -> Floats:
+        """Return log(w/b) of each row: w blocks fill its waves, which have b."""
+        blocks = self.blocks(params)
+        return np.asarray(np.log(np.ceil(blocks / self.workers) * self.workers / blocks))
+
+
+def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | None:
+    """Return the waves whose idle workers explain most of the residuals; None without clear ones.
+
+    `logs` are logarithms of measured over predicted times, shape (samples,), and `numbers` the
+    parameters, counted from 1, that may count the blocks. Some of the samples decide what these
+    are, and all of them the number of workers.
+    """
+    reach = tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs)))
+    limited, rows = np.clip(logs, -reach, reach), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
+    most, clearest = tuning.CLEAR_WAVES, None
+    for parameters, tiles in _divisions(params, numbers):
+        waves = Waves(np.array(parameters), np.array(tiles), 1)
+        significance = _significance(waves.blocks(params[rows]), limited[rows]).max()
+        if significance > most:
+            most, clearest = significance, waves
+    if clearest is None:
+        return None
+    workers = int(_significance(clearest.blocks(params), limited).argmax()) + 1
+    return replace(clearest, workers=workers)
+
+
+def _divisions(
+    params: Floats, numbers: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Yield parameters, and what each is divided by: one or two by the size of a tile or by 1.
+
+    A third one, such as the number of matrices, is divided by 1.
+    """
+    sizes = dict[int, tuple[int, ...]]()
+    for number in numbers:
+        values = np.unique(params[:, number - 1])
+        if values[0] >= 1 and (values == np.rint(values)).all():
+            has_tiles = len(values) >= tuning.MANY_VALUES
+            sizes[number] = (1, *map(int, TILES)) if has_tiles else (1,)
+    for count in (1, 2, 3):
+        for chosen in combinations(sizes, count):
+            for tiles in product(*map(sizes.__getitem__, chosen)):
+                tiled = [tile for tile in tiles if tile > 1]
+                alike = not tiled or max(tiled) <= 2 * min(tiled)
+                if len(tiled) <= 2 and alike and (tiled or count <= 2):
+                    yield chosen, tiles
+
+
+def _significance(blocks: Floats, logs: Floats) -> Floats:
+    """Return the correlation of residuals and idle workers, in standard errors, for 1, 2 … workers.
+
+    It is that of the samples with more than one wave. With one, a call takes the same time however
+    many blocks it has, which a smooth correction can tell.
+    """
+    order = np.argsort(-blocks, kind="stable")
+    of_blocks, of_logs = blocks[order].astype(np.float32), logs[order].astype(np.float32)
+    workers = np.arange(1, tuning.MOST_WORKERS + 1, dtype=np.float32)[:, None]
+    counts = np.searchsorted(-of_blocks, -workers[:, 0])  # those with more than one wave are first
+    idle = of_blocks / workers
+    np.ceil(idle, out=idle)
+    idle *= workers
+    idle *= 1 / of_blocks
+    idle -= 1
+    idle *= np.arange(len(blocks)) < counts[:, None]
+    powers = np.zeros((2, len(blocks) + 1))
+    np.cumsum((of_logs, of_logs**2), axis=1, out=powers[:, 1:])
+    sums, squares = powers[:, counts]
+    with np.errstate(all="ignore"):
+        means = idle.sum(axis=1) / counts
+        of_both = idle @ of_logs / counts - means * sums / counts
+        of_idle = np.einsum("ij,ij->i", idle, idle) / counts - means**2
+        errors = np.sqrt(of_idle * (squares / counts - (sums / counts) ** 2) / counts)
+    known = (counts >= tuning.FEWEST_IN_WAVES) & (of_idle > tuning.LEAST_IDLE**2)
+    return np.where(known, of_both / np.where(known, errors, 1.0), 0.0)
