@@ -62,7 +62,7 @@ class Case(Struct, frozen=True):
         """Return the duration of each SEB."""
         sebs, nodes, seconds = workload.sebs, workload.nodes, self.seconds.of_sebs.copy()
         if nodes is not None and self.network.recorded:
-            nodes.equalise(seconds, np.maximum)
+            nodes.equalise(seconds)
             seconds[nodes.received] = 0.0
         elif nodes is not None:
             seb, steps, step_bytes = nodes.transfers
@@ -72,7 +72,7 @@ class Case(Struct, frozen=True):
             is_free = np.array([name == self.free_name for name in workload.names], dtype=np.bool_)
             seconds[is_free[sebs.name]] = 0.0
             if nodes is not None:
-                nodes.equalise(seconds, np.minimum)
+                nodes.equalise(seconds)
         if self.free_event is not None:
             regions = self._regions_of_free_event(workload)
             np.subtract.at(seconds, workload.regions.seb[regions], self.seconds.in_regions[regions])

@@ -178,12 +178,15 @@ class Nodes(Struct, frozen=True):
     overridden: int
     """The number of nodes with new durations that take the time of the network instead."""
 
-    def equalise(self, seconds: Floats, extreme: np.ufunc) -> None:
-        """Give all parts of a collective the shortest or longest of their durations, in place."""
+    def equalise(self, seconds: Floats) -> None:
+        """Give all parts of a collective the shortest of their durations, in place.
+
+        The others are longer by the wait for the last rank, which a replay adds.
+        """
         part = np.flatnonzero(self.parts["next"] != np.arange(len(self.parts)))
         collective, of_collective = self.parts["collective"][part], np.empty(len(self.ranks))
         of_collective[collective] = seconds[part]
-        extreme.at(of_collective, collective, seconds[part])
+        np.minimum.at(of_collective, collective, seconds[part])
         seconds[part] = of_collective[collective]
 
     def places_of(self, seb: Numbers) -> tuple[Ints, Ints]:

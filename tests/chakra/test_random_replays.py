@@ -105,7 +105,7 @@ class SlowReplay:
             for each in self.nodes
         }
         self.free = {self.lane(each): 0.0 for each in self.nodes}
-        self.begun, self.freed, self.stalls = set[Node](), set[Hashable](), 0
+        self.begun, self.freed, self.stalls = dict[Node, float](), set[Hashable](), 0
         self.starts, self.ends = dict[Node, float](), dict[Node, float]()
 
     def lane(self, one: Node) -> Hashable:
@@ -117,7 +117,7 @@ class SlowReplay:
             return 0.0
         parts = self.parts[one]
         if self.network.recorded or one.kind == COMP:
-            return max(part.duration for part in parts)
+            return min(part.duration for part in parts)
         return (2 * (len(parts) - 1) if one.kind == COLL else 1) * (1 + one.size / len(parts))
 
     def ready_at(self, one: Node) -> float:
@@ -147,9 +147,9 @@ class SlowReplay:
         )
 
     def begin(self, one: Node, now: float) -> None:
-        self.begun.add(one)
+        self.begun[one] = now
         self.free[self.lane(one)] = math.inf
-        if self.begun.issuperset(self.parts[one]):
+        if self.begun.keys() >= {*self.parts[one]}:
             for part in self.parts[one]:
                 lane, end = self.lane(part), now + self.took(part)
                 self.starts[part], self.ends[part] = now, end
@@ -171,7 +171,7 @@ class SlowReplay:
                 return
             self.stalls += 1
             known = [self.ready_at(each) for each in self.nodes]
-            now = max([each for each in known if each < math.inf] + [*self.starts.values()])
+            now = max([each for each in known if each < math.inf] + [*self.begun.values()])
             self.free |= dict.fromkeys(self.freed, now)
 
 

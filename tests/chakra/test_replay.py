@@ -216,9 +216,19 @@ def test_collectives_start_when_all_ranks_are_ready(
     assert report.communication_s == pytest.approx(1e-6 * took)
 
 
-def test_without_a_network_collectives_take_the_longest_recorded_time(tmp_path: Path) -> None:
-    programs = [[node(1, "all", d, kind=COLL, attributes=gpu())] for d in (5, 9)]
-    assert replayed(tmp_path, programs).predicted_s == pytest.approx(9e-6)
+def test_without_a_network_the_recorded_wait_for_the_last_rank_counts_once(tmp_path: Path) -> None:
+    """Collectives took their longest recorded time, after a wait that it includes: 210 µs."""
+    programs = [
+        [
+            node(1, "work", work, attributes=gpu()),
+            node(2, "all", 120 - work, kind=COLL, deps=[1], attributes=gpu()),
+        ]
+        for work in (100, 10)
+    ]
+    report = replayed(tmp_path, programs)
+    assert report.predicted_s == pytest.approx(120e-6)
+    gains = {gain.name: gain.gain_s for gain in report.gains}
+    assert gains == pytest.approx({"work": 100e-6, "all": 20e-6})
 
 
 def test_communication_without_recorded_times_needs_a_network(tmp_path: Path) -> None:
@@ -813,12 +823,12 @@ def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
     assert swept.pes == recorded.pes == 2  # the threads, streams and networks were counted
 
 
-def test_a_sweep_lets_the_longest_part_of_a_collective_change(tmp_path: Path) -> None:
-    """The longest parts were interpolated, as if they were of one rank at all dilations."""
+def test_a_sweep_lets_the_shortest_part_of_a_collective_change(tmp_path: Path) -> None:
+    """The durations of collectives were interpolated, as if one rank determined them in all."""
     parts = [[node(1, name, 100, kind=COLL, attributes=gpu())] for name in "ab"]
     path = write_traces(tmp_path / "t", parts) / "run"
     swept = rewritelog.sweep(path, {"dilation": [0.1, 0.5, 3]}, types="COLL", dilation_for={"a": 1})
-    assert [1e6 * point.predicted_s for point in swept.points] == pytest.approx([100, 100, 300])
+    assert [1e6 * point.predicted_s for point in swept.points] == pytest.approx([10, 50, 100])
     assert not swept.warnings
     assert swept.to_json()["logs"] == str(path)  # it was the folder, as of all traces there
 
