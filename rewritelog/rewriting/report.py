@@ -61,6 +61,7 @@ from rewritelog.text import (
     ratio_text,
     speedup,
     time_column,
+    time_text,
     wrapped,
 )
 from rewritelog.timings.samples import Timings
@@ -547,6 +548,10 @@ def warnings_of(report: RewriteReport) -> Iterator[str]:
     yield from _about_events(statistics, report.terms)
 
 
+_LEAST_TOLD = 0.01
+"""The least share of the new time that is told of nodes whose duration was 0."""
+
+
 def _about_shares(report: RewriteReport) -> Iterator[str]:
     """Yield warnings of the new time: none, replaced by a simulator, or at the host's speed."""
     options, statistics = report.options, report.statistics
@@ -559,6 +564,13 @@ def _about_shares(report: RewriteReport) -> Iterator[str]:
         if statistics.chosen:
             stay = "a dilation leaves them so: a model that covers them gives durations"
         yield f"{items}, and {stay}"
+    untimed_s = statistics.untimed_s
+    if untimed_s > _LEAST_TOLD * new_s and statistics.seconds(DurationSum.BRACKETED_OLD):
+        yield (
+            f"{percent_text(untimed_s / new_s, 1)} of the new time, {time_text(untimed_s)}, is of "
+            f"{count_text(statistics.untimed, 'node')} whose duration was 0: if that means not "
+            "timed, the time before lacks theirs"
+        )
     if options.roofline:
         share = statistics.on_device_s / new_s if new_s else 0.0
         yield (

@@ -166,6 +166,10 @@ class BlockStatistics(Struct):
     """The new seconds of nodes that compute on devices; 0 for logs."""
     chosen: int = 0
     """The number of nodes of the chosen types; 0 for logs."""
+    untimed: int = 0
+    """The number of nodes of duration 0 to which the model gives one; 0 for logs."""
+    untimed_s: float = 0.0
+    """The new seconds of these nodes."""
     dependencies: int = 0
     """The dependencies of events; those of SEBs are not counted."""
     kept: list[Events] = []

@@ -192,6 +192,7 @@ def _statistics(
     outcomes[by_model] = np.where(exact, BlockCount.BY_EXACT, BlockCount.BY_MODEL)
     counts = np.bincount(outcomes, minlength=len(BlockCount))
     counts[[BlockCount.SEBS, BlockCount.BRACKETS]] = len(part), len(by_model)
+    untimed = by_model[old_s[by_model] == 0]
     on_device = (part["type"] == task.logs.computing) & ~part["on_host"]
     lacking = np.flatnonzero(place == DurationSum.WITHOUT_OLD)
     first = (part.first + lacking[:EXAMPLES]).tolist()
@@ -203,4 +204,6 @@ def _statistics(
         events=predicted.by_event(records),
         on_device_s=float(new_s[on_device].sum()),
         chosen=int(np.count_nonzero(part["chosen"])),
+        untimed=len(untimed),
+        untimed_s=float(new_s[untimed].sum()),
     )

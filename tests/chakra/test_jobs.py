@@ -1101,6 +1101,23 @@ def test_nodes_that_took_no_time_before_have_no_speedup(tmp_path: Path) -> None:
     assert as_json["events"][0]["speedup"] is as_json["speedup"] is None
 
 
+def test_times_that_a_model_gives_to_nodes_without_any_are_told(tmp_path: Path) -> None:
+    """Nodes of steps before PyTorch's profiler began made the rewritten run seem slower."""
+    timed, untimed = (node(k, duration=d, shapes="[[8]]") for k, d in enumerate((30, 0)))
+    lines = tmp_path / "lines.txt"
+    lines.write_text(format_line("aten::mm", [8], time_s=1e-5))
+    warnings = {
+        name: rewritelog.rewrite(
+            write_traces(tmp_path / name, [nodes]), timings=lines, dry_run=True
+        ).warnings
+        for name, nodes in (("some", [timed, untimed]), ("all", [untimed]), ("none", [timed]))
+    }
+    was = "whose duration was 0"
+    told = {name: [each for each in warnings[name] if was in each] for name in warnings}
+    assert [*map(len, told.values())] == [1, 0, 0]  # generators leave all durations to a model
+    assert told["some"][0].startswith(f"50.0 % of the new time, 10.00 µs, is of 1 node {was}: if ")
+
+
 def test_a_dilation_of_no_node_leaves_all_as_it_is(traces: Path) -> None:
     text = rewritelog.rewrite(traces, dilation_for={"none*": 2.0}).text()
     assert "Every duration stays as it is" in text
