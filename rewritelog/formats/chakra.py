@@ -265,7 +265,7 @@ def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
     """Return a fault of the walk as an error; `offset` is where the walked buffer begins."""
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
-        problem += " (is it a trace in binary form?)"
+        problem += " (is it a trace in binary form, made since October 2023?)"
     if unit.is_packed:
         problem += "; the byte is one of the unpacked data"
     return _damage(unit, node, offset + int(fault[core.FAULT_AT]), problem)

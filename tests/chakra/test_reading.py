@@ -427,10 +427,19 @@ def test_traces_as_json_are_refused_with_the_form_that_is_read(tmp_path: Path) -
             rewritelog.info(given)
 
 
-def test_a_trace_as_json_is_asked_for_its_form(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"schema": "1.0.2-chakra.0.0.4", "nodes": []}' * 9,
+        b"\x08\x08\x01\x12\x02mm\x18\x04",  # a node comes first
+    ],
+    ids=["JSON", "schema 0.0.1"],
+)
+def test_a_trace_in_another_form_is_asked_for_its_form(tmp_path: Path, content: bytes) -> None:
+    """Traces of an older binary form were asked whether they are in binary form."""
     path = tmp_path / "run.0.et"
-    path.write_text('{"schema": "1.0.2-chakra.0.0.4", "nodes": []}' * 9)
+    path.write_bytes(content)
     with pytest.raises(
-        DamagedLogError, match=r"first message: .* \(is it a trace in binary form\?\)"
+        DamagedLogError, match=r"first message: .* \(is it a trace in binary form, made since Oct"
     ):
         rewritelog.info(path)
