@@ -125,6 +125,9 @@ def _report(
     pe_s = np.bincount(sebs.pe, busy_s, workload.pes)
     computing_s = pe_s if nodes is None else pe_s[nodes.lanes.computing]
     whole_s = len(computing_s) * outcome.predicted_s
+    if nodes is not None and len(computing_s) and not computing_s.any():
+        given = f"{spelled('timings')} gives durations"
+        remarks += (f"computation takes no time, since none is recorded: {given}",)
     communication_s, communicating = _communication(workload, path)
     return ReplayReport(
         logs=logs,

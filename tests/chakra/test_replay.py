@@ -253,6 +253,20 @@ def test_communication_without_recorded_times_needs_a_network(tmp_path: Path) ->
     assert "that no rank sends" in other
 
 
+def test_computation_without_recorded_times_needs_a_model(tmp_path: Path) -> None:
+    """Synthetic traces have none: what a network predicted was communication, without a word."""
+    size = gpu(comm_size=4000)
+    works = [node(k, "work", 0, attributes=gpu()) for k in (1, 2)]
+    collective = node(3, "all", 0, kind=COLL, deps=[1, 2], attributes=size)
+    warning = "computation takes no time, since none is recorded: timings gives durations"
+    timed = [node(1, "work", 1, attributes=gpu()), works[1], collective]
+    alone = [node(3, "all", 0, kind=COLL, attributes=size)]
+    cases = {"untimed": [*works, collective], "timed": timed, "alone": alone}
+    for name, rank in cases.items():
+        report = replayed(tmp_path / name, [rank] * 2, NETWORK)
+        assert report.warnings == ((warning,) if name == "untimed" else ())
+
+
 def test_communication_on_a_cpu_takes_its_duration_and_waits_for_no_rank(tmp_path: Path) -> None:
     size = {"comm_size": ("int64", 4000)}
     ranks = [
