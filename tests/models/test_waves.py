@@ -75,6 +75,13 @@ def test_parameters_that_are_no_counts_have_no_waves() -> None:
     assert find_waves(params, waves.idle(params), (1,)) is None
 
 
+@pytest.mark.parametrize("largest", [1.0, 1e200])
+def test_extreme_samples_have_no_waves(largest: float) -> None:
+    params = np.rint(np.geomspace(1, largest, 80))[:, None]
+    assert find_waves(np.hstack((params, params)), np.zeros(80), (1, 2)) is None
+    assert find_waves(np.hstack((params, params)), np.resize([0.0, 0.1], 80), (1, 2)) is None
+
+
 def written(fitted: Any) -> Any:
     source = Source("1", ("t.txt",), 400, None, digest_of((timed(400),)))
     return json.loads(model_file_text(Fitted("auto", fitted, source=source)))

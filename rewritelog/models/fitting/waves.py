@@ -52,6 +52,7 @@ class Waves(Form, frozen=True):
         return np.asarray(np.log(np.ceil(blocks / self.workers) * self.workers / blocks))
 
 
+@np.errstate(all="ignore")  # extreme parameters may overflow
 def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | None:
     """Return the waves whose idle workers explain most of the residuals; None without clear ones.
 
@@ -114,10 +115,10 @@ def _significance(blocks: Floats, logs: Floats) -> Floats:
     powers = np.zeros((2, len(blocks) + 1))
     np.cumsum((of_logs, of_logs**2), axis=1, out=powers[:, 1:])
     sums, squares = powers[:, counts]
-    with np.errstate(all="ignore"):
-        means = idle.sum(axis=1) / counts
-        of_both = idle @ of_logs / counts - means * sums / counts
-        of_idle = np.einsum("ij,ij->i", idle, idle) / counts - means**2
-        errors = np.sqrt(of_idle * (squares / counts - (sums / counts) ** 2) / counts)
+    means = idle.sum(axis=1) / counts
+    of_both = idle @ of_logs / counts - means * sums / counts
+    of_idle = np.einsum("ij,ij->i", idle, idle) / counts - means**2
+    variance = squares / counts - (sums / counts) ** 2
+    significance = of_both / np.sqrt(of_idle * variance / counts)
     known = (counts >= tuning.FEWEST_IN_WAVES) & (of_idle > tuning.LEAST_IDLE**2)
-    return np.where(known, of_both / np.where(known, errors, 1.0), 0.0)
+    return np.where(known & np.isfinite(significance), significance, 0.0)
