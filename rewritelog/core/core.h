@@ -225,9 +225,10 @@ enum { PROCESS_LANES = 64 };
    r^2/3) exp(-r) at the distance r, or exp(-r) if it is `rough`. Rows, of the shape (rows, inputs),
    and points, (inputs, points), are finite numbers in units of the inputs' lengths; if an input has
    `code_squares` above 0, that is the squared distance of any two different values. A row's mean
-   does not depend on other rows. */
+   does not depend on other rows, nor on whether vectors are `wide`: of eight numbers, if the
+   processor has them, which takes half of the time. */
 CORE void process_add_means(const float *rows, int64_t inputs, const float *code_squares,
-                            bool rough, const float *points, const float *weights,
+                            bool rough, bool wide, const float *points, const float *weights,
                             int64_t weights_len, double *means, int64_t means_len);
 
 /* ---- replay.c: a program run on its PEs ---- */

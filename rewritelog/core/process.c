@@ -6,6 +6,9 @@
 
 #include <math.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 /* A row meets this many points at a time, and has a sum for each of them. No processor's vectors
    are wider, so that the order of additions does not depend on their width. */
@@ -113,21 +116,31 @@ __attribute__((always_inline)) static inline void add_means(struct task task)
 }
 
 #if defined(__x86_64__)
+/* Not all compilers know a builtin for this. */
+static bool has_avx2(void)
+{
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return false;
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    bool are_kept = (a & 6) == 6; /* the system keeps the wide registers */
+    return are_kept && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+
 __attribute__((target("avx2"))) static void add_means_avx2(struct task task) { add_means(task); }
+#else
+static bool has_avx2(void) { return false; }
+static void add_means_avx2(struct task task) { add_means(task); }
 #endif
 
-/* Vectors of eight numbers, where a processor has them, take half of the time. */
 void process_add_means(const float *rows, int64_t inputs, const float *code_squares, bool rough,
-                       const float *points, const float *weights, int64_t weights_len,
+                       bool wide, const float *points, const float *weights, int64_t weights_len,
                        double *means, int64_t means_len)
 {
     struct task task = {rows,    inputs,      code_squares, rough,    points,
                         weights, weights_len, means,        means_len};
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
+    if (wide && has_avx2())
         add_means_avx2(task);
-        return;
-    }
-#endif
-    add_means(task);
+    else
+        add_means(task);
 }

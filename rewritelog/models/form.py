@@ -140,7 +140,7 @@ def _decoded(parameters: int, kind: Any, value: Any) -> Any:
         (number,) = get_args(get_args(kind)[-1])  # of numpy.ndarray[shape, numpy.dtype[number]]
         nested = isinstance(value, list) and value and isinstance(value[0], list)
         values = msgspec.convert(value, LISTS[number][bool(nested)])
-        width = parameters if kind is ParameterRows else None
+        width = parameters if kind == ParameterRows else None
         for index, row in enumerate(values if nested else ()):
             require_shape(f"[{index}]", row, len(values[0]) if width is None else width)
         array: NDArray[Any] = np.array(values, number)

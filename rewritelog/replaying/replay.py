@@ -62,7 +62,9 @@ class Case(Struct, frozen=True):
         """Return the duration of each SEB."""
         sebs, nodes, seconds = workload.sebs, workload.nodes, self.seconds.of_sebs.copy()
         if nodes is not None and self.network.recorded:
+            seconds[seconds == 0] = np.inf  # a part of 0 may not have been timed
             nodes.equalise(seconds)
+            seconds[np.isinf(seconds)] = 0.0
             seconds[nodes.received] = 0.0
         elif nodes is not None:
             seb, steps, step_bytes = nodes.transfers

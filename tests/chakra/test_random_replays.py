@@ -117,7 +117,7 @@ class SlowReplay:
             return 0.0
         parts = self.parts[one]
         if self.network.recorded or one.kind == COMP:
-            return min(part.duration for part in parts)
+            return min((part.duration for part in parts if part.duration), default=0.0)
         return (2 * (len(parts) - 1) if one.kind == COLL else 1) * (1 + one.size / len(parts))
 
     def ready_at(self, one: Node) -> float:

@@ -231,6 +231,14 @@ def test_without_a_network_the_recorded_wait_for_the_last_rank_counts_once(tmp_p
     assert gains == pytest.approx({"work": 100e-6, "all": 20e-6})
 
 
+@pytest.mark.parametrize(("recorded", "took"), [((0, 9), 9), ((9, 0, 5), 5), ((0, 0), 0)])
+def test_a_rank_that_was_not_timed_makes_no_collective_free(
+    tmp_path: Path, recorded: tuple[int, ...], took: float
+) -> None:
+    programs = [[node(1, "all", d, kind=COLL, attributes=gpu())] for d in recorded]
+    assert replayed(tmp_path, programs).predicted_s == pytest.approx(1e-6 * took)
+
+
 def test_communication_without_recorded_times_needs_a_network(tmp_path: Path) -> None:
     """Synthetic traces have none, and were predicted without communication and without a word."""
     ranks = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from rewritelog.core import DistinctPoints
+from rewritelog.core import DistinctPoints, core
 from rewritelog.models.fitting.process import CovarianceFunction, conditioned, learn
 
 
@@ -51,6 +51,30 @@ def test_a_mean_has_the_same_bits_whatever_other_rows_there_are() -> None:
     covariance, weights = covariance_of(5), np.random.default_rng(6).normal(size=300)
     alone = [covariance.means(points, weights, rows[index : index + 1])[0] for index in range(40)]
     assert covariance.means(points, weights, rows).tolist() == alone
+
+
+def test_wide_vectors_change_no_bit() -> None:
+    rng, inputs = np.random.default_rng(1), 5
+    rows, points = rng.normal(size=(40, inputs)), rng.normal(size=(inputs, 2 * core.PROCESS_LANES))
+    squares, weights = np.array([0, 0, 2, 0, 0]), rng.normal(size=points.shape[1])
+    of_rows, codes, of_points, of_weights = (
+        np.asarray(values, dtype=np.float32) for values in (rows, squares, points, weights)
+    )
+    for is_rough in (False, True):
+        means = np.zeros((2, len(rows)))
+        for is_wide in (False, True):
+            core.process_add_means(
+                of_rows,
+                inputs,
+                codes,
+                is_rough,
+                is_wide,
+                of_points,
+                of_weights,
+                means[int(is_wide)],
+            )
+        assert means[0].all()
+        assert means[0].tobytes() == means[1].tobytes()
 
 
 def test_far_from_all_points_the_mean_is_zero() -> None:

@@ -398,6 +398,17 @@ def test_an_outlier_does_not_bend_its_surroundings(row: int) -> None:
 
 
 @pytest.mark.slow
+def test_steps_without_noise_have_no_error_beyond_that_of_the_formula() -> None:
+    """It was 1e303 %: what a correction without a point says of it was not limited."""
+    rng = np.random.default_rng(1)
+    params = np.rint(10 ** rng.uniform(1, 3.5, (300, 2)))
+    seconds = 1e-5 * np.ceil(np.ceil(params / 128).prod(axis=1) / 16)
+    fitted = only(auto(EventTimings("kernel", params, seconds * rng.lognormal(0, 0.001, 300))))
+    assert isinstance(fitted.whole.function, CorrectedFunction)
+    assert fitted.whole.quality.held_out_error < fitted.whole.formula_error
+
+
+@pytest.mark.slow
 def test_lines_may_come_in_the_order_of_their_sizes() -> None:
     """What is similar was learnt from the first lines, here those without waves."""
     rng = np.random.default_rng(2)

@@ -208,7 +208,7 @@ def choose_correction(
     if waves := find_waves(samples.params[many], logs, numbers):
         in_waves = _trials(names, few, validation, waves)
         error = min(fit.held_out.mean_error for fit in in_waves)
-        if error <= (1 - tuning.LEAST_GAIN_CORRECTED) * least:
+        if error <= (1 - tuning.LEAST_GAIN_OF_WAVES) * least:
             tried, least = in_waves, error
     if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
         return None
@@ -220,11 +220,13 @@ def choose_correction(
     least_gain = max(tuning.LEAST_GAIN_CORRECTED, math.sqrt(free / samples.effective_count))
     if not mean.held_out.clearly_better(plain, least_gain):
         return None
+    adapted = mean
     if len(many) <= TRIED_POINTS:
         adapt = partial(_adapted, rows=many, validation=validation)
-        adapted = map_in_processes(adapt, mean.fits, takes_long=takes_long)
-        mean = CorrectedMean.of(adapted, many, samples)
-    return mean
+        fits = map_in_processes(adapt, mean.fits, takes_long=takes_long)
+        adapted = CorrectedMean.of(fits, many, samples)
+    # without noise, lengths learnt from some of the steps may predict the others badly
+    return adapted if adapted.held_out.mean_error < plain.mean_error else mean
 
 
 def _trials(
@@ -233,7 +235,8 @@ def _trials(
     """Return the families' formulas, each with a correction learnt from these samples."""
     fits = list[CorrectedFit]()
     for family in families:
-        report_progress("corrections", len(fits), len(families) + 1)
+        if waves is None:
+            report_progress("corrections", len(fits), len(families) + 1)
         table, logs = _table_and_residuals(family, rows, validation)
         prior = Prior.learnt(table[rows], logs, fits[0].prior if fits else None, waves)
         fits.append(_corrected(family, table, prior, rows, validation))
@@ -311,10 +314,10 @@ def _corrected(
     for fold, (process, without, _) in enumerate(by_fold):
         unseen = validation.folds == fold
         others = unseen & ~is_known[numbers]
-        of_points = np.ones(len(is_known))
-        of_points[numbers[rows]] = np.exp(without)
-        factors = of_points[numbers]
         points, correction = process.inputs.columns(known), Correction.of(logs[fold], process)
+        of_points = np.ones(len(is_known))
+        of_points[numbers[rows]] = np.exp(without.clip(-correction.most, correction.most))
+        factors = of_points[numbers]
         factors[others] = correction.factors(table[others], points)
         predicted_s[unseen] = (formulas_s[fold] * factors)[unseen]
     held_out = HeldOutPredictions.compared(predicted_s, samples)
@@ -336,7 +339,8 @@ def limited_by_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Float
     """
     from scipy.spatial import KDTree  # noqa: PLC0415 - heavy
 
-    sizes = points[:, [kind in SIZES for kind in inputs.kinds]]
+    are_sizes = [kind in SIZES for kind in inputs.kinds]
+    sizes = points[:, are_sizes] if any(are_sizes) else points
     _, nearest = KDTree(sizes).query(sizes, min(tuning.NEIGHBOURS, len(sizes)))
     middles = np.median(logs[nearest], axis=1)
     apart = logs - middles

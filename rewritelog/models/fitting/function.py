@@ -148,9 +148,10 @@ class CorrectedFunction(Function, frozen=True, tag="corrected", dict=True):
         keys = rows.view(f"V{rows.itemsize * rows.shape[1]}")[:, 0].tolist()
         seconds = np.array([self._cache.get(key, np.nan) for key in keys])
         new = np.flatnonzero(np.isnan(seconds))
-        members = zip(self.members, self._points, strict=True)
-        members_s = [member.unbounded(rows[new], points) for member, points in members]
-        seconds[new] = mean_of_corrected(members_s, self.weights)
+        if len(new):
+            members = zip(self.members, self._points, strict=True)
+            members_s = [member.unbounded(rows[new], points) for member, points in members]
+            seconds[new] = mean_of_corrected(members_s, self.weights)
         if len(self._cache) + len(new) > MOST_CACHED:
             self._cache.clear()
         self._cache.update((keys[row], float(seconds[row])) for row in new[:MOST_CACHED].tolist())

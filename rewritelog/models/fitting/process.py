@@ -139,8 +139,9 @@ class CovarianceFunction(Form, frozen=True):
                 )
                 with np.errstate(over="ignore"):  # infinitely far, or a mean that is not finite
                     of_rows, squares, of_points, of_weights = (a.astype("f4", "C") for a in arrays)
+                inputs, is_wide = points.shape[1], True
                 core.process_add_means(
-                    of_rows, points.shape[1], squares, is_rough, of_points, of_weights, means
+                    of_rows, inputs, squares, is_rough, is_wide, of_points, of_weights, means
                 )
         return means
 
@@ -167,8 +168,8 @@ class Inputs(Form, frozen=True):
     """Those of the input of that kind."""
 
     def __post_init__(self) -> None:
-        if "waves" in self.kinds and self.waves is None:
-            raise defect("is missing", ".waves")
+        if ("waves" in self.kinds) != (self.waves is not None):
+            raise defect("is missing" if self.waves is None else "is no input", ".waves")
         divided = [kind != "least" for kind in self.kinds]
         if len(self.units) == len(divided) and not (self.units[divided] > 0).all():
             raise defect("must be above 0", ".units")

@@ -132,10 +132,12 @@ MANY_VALUES = 32
 FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
 
 # Waves have at most so many workers. So many samples have more than one wave, in which the share of
-# idle workers has at least this deviation. Its correlation with the residuals has to be this many
-# standard errors above 0: of measured kernels those without waves have up to 6, an A100's batched
-# matrix products 14 with its 108 processors, and half of this with any other number.
-MOST_WORKERS, FEWEST_IN_WAVES, LEAST_IDLE, CLEAR_WAVES = 256, 50, 1e-3, 5.0
+# idle workers and the residuals have at least this deviation. To be tried, waves need a correlation
+# of these this many standard errors above 0: measured kernels without waves have up to 6, batched
+# matrix products of an A100 14 with its 108 processors, and half of this with any other number. To
+# be taken, they have to lower the held-out error by this share: on those by half of it.
+MOST_WORKERS, FEWEST_IN_WAVES, LEAST_DEVIATION = 256, 50, 1e-3
+CLEAR_WAVES, LEAST_GAIN_OF_WAVES = 3.5, 0.1
 MOST_SOUGHT_WITH = 500  # what the blocks are is sought with at most so many samples
 
 # ---- Sums

@@ -37,7 +37,9 @@ class Waves(Form, frozen=True):
 
     def __post_init__(self) -> None:
         require_shape(".tiles", self.tiles, len(self.parameters))
-        for path, least in ((".tiles", self.tiles.min(initial=1)), (".workers", self.workers)):
+        if not len(self.parameters):
+            raise defect("must not be empty", ".parameters")
+        for path, least in ((".tiles", self.tiles.min()), (".workers", self.workers)):
             if least < 1:
                 raise defect("must be above 0", path)
 
@@ -60,7 +62,9 @@ def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | 
     parameters, counted from 1, that may count the blocks. Some of the samples decide what these
     are, and all of them the number of workers.
     """
-    reach = tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs)))
+    if len(logs) < tuning.FEWEST_IN_WAVES:
+        return None
+    reach = max(tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs))), tuning.LEAST_LIMIT)
     limited, rows = np.clip(logs, -reach, reach), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
     most, clearest = tuning.CLEAR_WAVES, None
     for parameters, tiles in _divisions(params, numbers):
@@ -77,9 +81,10 @@ def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | 
 def _divisions(
     params: Floats, numbers: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield parameters, and what each is divided by: one or two by the size of a tile or by 1.
+    """Yield parameters, and what each is divided by: the size of a tile, or 1.
 
-    A third one, such as the number of matrices, is divided by 1.
+    At most two are tiled, with sizes of which one is at most twice the other, and at most two are
+    not. Only parameters with many values are tiled.
     """
     sizes = dict[int, tuple[int, ...]]()
     for number in numbers:
@@ -92,7 +97,7 @@ def _divisions(
             for tiles in product(*map(sizes.__getitem__, chosen)):
                 tiled = [tile for tile in tiles if tile > 1]
                 alike = not tiled or max(tiled) <= 2 * min(tiled)
-                if len(tiled) <= 2 and alike and (tiled or count <= 2):
+                if len(tiled) <= 2 and count - len(tiled) <= 2 and alike:
                     yield chosen, tiles
 
 
@@ -103,7 +108,9 @@ def _significance(blocks: Floats, logs: Floats) -> Floats:
     many blocks it has, which a smooth correction can tell.
     """
     order = np.argsort(-blocks, kind="stable")
-    of_blocks, of_logs = blocks[order].astype(np.float32), logs[order].astype(np.float32)
+    of_blocks, of_logs = (
+        values[order].astype(np.float32) for values in (blocks, logs - logs.mean())
+    )
     workers = np.arange(1, tuning.MOST_WORKERS + 1, dtype=np.float32)[:, None]
     counts = np.searchsorted(-of_blocks, -workers[:, 0])  # those with more than one wave are first
     idle = of_blocks / workers
@@ -120,5 +127,5 @@ def _significance(blocks: Floats, logs: Floats) -> Floats:
     of_idle = np.einsum("ij,ij->i", idle, idle) / counts - means**2
     variance = squares / counts - (sums / counts) ** 2
     significance = of_both / np.sqrt(of_idle * variance / counts)
-    known = (counts >= tuning.FEWEST_IN_WAVES) & (of_idle > tuning.LEAST_IDLE**2)
-    return np.where(known & np.isfinite(significance), significance, 0.0)
+    varying = np.minimum(of_idle, variance) > tuning.LEAST_DEVIATION**2
+    return np.where((counts >= tuning.FEWEST_IN_WAVES) & varying, significance, 0.0)
