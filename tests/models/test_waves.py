@@ -67,7 +67,11 @@ def test_the_number_of_workers_is_found_exactly(workers: int) -> None:
 def test_what_is_no_wave_is_not_reported_as_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     params = np.rint(10 ** rng.uniform(0, 3.5, (300, 3)))
-    times = 1e-7 * params.prod(axis=1) ** 0.7 * np.exp(0.4 * np.sin(np.log(params[:, 0])))
+    times = (
+        1e-7
+        * params.prod(axis=1) ** 0.7
+        * np.exp(0.4 * np.sin(1.5 * np.log(params[:, 0])) * np.cos(np.log(params[:, 1])))
+    )
     fitted = auto(EventTimings("kernel", params, times * rng.lognormal(0, 0.05, 300)))
     text = " ".join(fitted.summary())
     assert "corrected" in text
