@@ -200,16 +200,8 @@ def choose_correction(
         return None  # no parameter varies
     short = SHORT_FORMULAS if len(samples) <= MOST_POINTS else SHORT_FORMULAS[:-1]
     names = [name for name in dict.fromkeys((*short, selected)) if name in validation.families]
-    tried = _trials(names, few, validation)
-    best = min(tried, key=lambda fit: fit.held_out.mean_error)
-    least = best.held_out.mean_error
-    logs = _residuals(samples.seconds[many], best.held_out.predicted_s[many])
-    numbers = validation.selection.most_correlated()
-    if waves := find_waves(samples.params[many], logs, numbers):
-        in_waves = _trials(names, few, validation, waves)
-        error = min(fit.held_out.mean_error for fit in in_waves)
-        if error <= (1 - tuning.LEAST_GAIN_OF_WAVES) * least:
-            tried, least = in_waves, error
+    tried = _with_waves(_trials(names, few, validation), few, many, validation)
+    least = _best(tried).held_out.mean_error
     if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
         return None
     near = [fit for fit in tried if fit.held_out.mean_error <= tuning.WORTH_REFINING * least]
@@ -242,6 +234,27 @@ def _trials(
         fits.append(_corrected(family, table, prior, rows, validation))
     report_progress("corrections", len(fits), len(families) + 1)
     return fits
+
+
+def _with_waves(
+    tried: list[CorrectedFit], few: Ints, many: Ints, validation: CrossValidation
+) -> list[CorrectedFit]:
+    """Return the trials with the waves that their residuals show as an input, if these are better.
+
+    What waves are is learnt from the samples `many`, corrections from `few`.
+    """
+    selection, best = validation.selection, _best(tried).held_out
+    logs = _residuals(selection.samples.seconds[many], best.predicted_s[many])
+    waves = find_waves(selection.samples.params[many], logs, selection.most_correlated())
+    if waves is None:
+        return tried
+    in_waves = _trials([fit.family for fit in tried], few, validation, waves)
+    most = (1 - tuning.LEAST_GAIN_OF_WAVES) * best.mean_error
+    return in_waves if _best(in_waves).held_out.mean_error <= most else tried
+
+
+def _best(fits: Sequence[CorrectedFit]) -> CorrectedFit:
+    return min(fits, key=lambda fit: fit.held_out.mean_error)
 
 
 def _refined(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
