@@ -84,14 +84,13 @@ def _divisions(
     """Yield parameters, and what each is divided by: the size of a tile, or 1.
 
     At most two are tiled, with sizes of which one is at most twice the other, and at most two are
-    not. Only parameters with many values are tiled.
+    not. Some values of a tiled parameter have two tiles or more.
     """
     sizes = dict[int, tuple[int, ...]]()
     for number in numbers:
         values = np.unique(params[:, number - 1])
         if values[0] >= 1 and (values == np.rint(values)).all():
-            has_tiles = len(values) >= tuning.MANY_VALUES
-            sizes[number] = (1, *map(int, TILES)) if has_tiles else (1,)
+            sizes[number] = (1, *(tile for tile in map(int, TILES) if 2 * tile <= values[-1]))
     for count in (1, 2, 3):
         for chosen in combinations(sizes, count):
             for tiles in product(*map(sizes.__getitem__, chosen)):
