@@ -249,7 +249,8 @@ def _with_waves(
     if waves is None:
         return tried
     in_waves = _trials([fit.family for fit in tried], few, validation, waves)
-    most = (1 - tuning.LEAST_GAIN_OF_WAVES) * best.mean_error
+    by_chance = tuning.CHANCE_OF_WAVES / math.sqrt(selection.samples.effective_count)
+    most = (1 - max(tuning.LEAST_GAIN_OF_WAVES, by_chance)) * best.mean_error
     return in_waves if _best(in_waves).held_out.mean_error <= most else tried
 
 
