@@ -200,8 +200,8 @@ def choose_correction(
         return None  # no parameter varies
     short = SHORT_FORMULAS if len(samples) <= MOST_POINTS else SHORT_FORMULAS[:-1]
     names = [name for name in dict.fromkeys((*short, selected)) if name in validation.families]
-    tried = _with_waves(_trials(names, few, validation), few, many, validation)
-    least = _best(tried).held_out.mean_error
+    tried = _with_waves([*_trials(names, few, validation)], few, many, validation)
+    least = min(fit.held_out.mean_error for fit in tried)
     if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
         return None
     near = [fit for fit in tried if fit.held_out.mean_error <= tuning.WORTH_REFINING * least]
@@ -223,17 +223,17 @@ def choose_correction(
 
 def _trials(
     families: Sequence[str], rows: Ints, validation: CrossValidation, waves: Waves | None = None
-) -> list[CorrectedFit]:
-    """Return the families' formulas, each with a correction learnt from these samples."""
-    fits = list[CorrectedFit]()
-    for family in families:
+) -> Iterator[CorrectedFit]:
+    """Yield the families' formulas, each with a correction learnt from these samples."""
+    first = None
+    for number, family in enumerate(families):
         if waves is None:
-            report_progress("corrections", len(fits), len(families) + 1)
+            report_progress("corrections", number, len(families) + 1)
         table, logs = _table_and_residuals(family, rows, validation)
-        prior = Prior.learnt(table[rows], logs, fits[0].prior if fits else None, waves)
-        fits.append(_corrected(family, table, prior, rows, validation))
-    report_progress("corrections", len(fits), len(families) + 1)
-    return fits
+        prior = Prior.learnt(table[rows], logs, first, waves)
+        first = first or prior
+        yield _corrected(family, table, prior, rows, validation)
+    report_progress("corrections", len(families), len(families) + 1)
 
 
 def _with_waves(
@@ -243,19 +243,18 @@ def _with_waves(
 
     What waves are is learnt from the samples `many`, corrections from `few`.
     """
-    selection, best = validation.selection, _best(tried).held_out
+    selection = validation.selection
+    in_order = sorted(tried, key=lambda fit: fit.held_out.mean_error)
+    best = in_order[0].held_out
     logs = _residuals(selection.samples.seconds[many], best.predicted_s[many])
     waves = find_waves(selection.samples.params[many], logs, selection.most_correlated())
     if waves is None:
         return tried
-    in_waves = _trials([fit.family for fit in tried], few, validation, waves)
+    in_waves = _trials([fit.family for fit in in_order], few, validation, waves)
     by_chance = tuning.CHANCE_OF_WAVES / math.sqrt(selection.samples.effective_count)
     most = (1 - max(tuning.LEAST_GAIN_OF_WAVES, by_chance)) * best.mean_error
-    return in_waves if _best(in_waves).held_out.mean_error <= most else tried
-
-
-def _best(fits: Sequence[CorrectedFit]) -> CorrectedFit:
-    return min(fits, key=lambda fit: fit.held_out.mean_error)
+    first = next(in_waves)
+    return [first, *in_waves] if first.held_out.mean_error <= most else tried
 
 
 def _refined(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:
