@@ -298,7 +298,9 @@ def _correction_texts(fit: ClassFit) -> list[str]:
     if waves := function.members[0].correction.process.inputs.waves:
         divided = zip(waves.parameters.tolist(), waves.tiles.tolist(), strict=True)
         factors = [f"p{number}" if tile == 1 else f"⌈p{number}/{tile}⌉" for number, tile in divided]
-        parts.append(f"{' · '.join(factors)} blocks run {waves.workers} at a time")
+        workers = [str(waves.workers)] if waves.workers > 1 or not waves.multiplier else []
+        workers += [f"p{waves.multiplier}"] if waves.multiplier else []
+        parts.append(f"{' · '.join(factors)} blocks run {' · '.join(workers)} at a time")
     for number in function.members[0].correction.codes:
         is_parameter = number <= function.params.shape[1]
         values = f"values of p{number}" if is_parameter else "times of the formula"

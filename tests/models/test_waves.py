@@ -62,6 +62,20 @@ def test_the_number_of_workers_is_found_exactly(workers: int) -> None:
     assert found.workers == workers
 
 
+def test_a_parameter_may_be_the_number_of_workers() -> None:
+    """Threads that share the tiles of a matrix: without waves the error is 4 %."""
+    rng = np.random.default_rng(1)
+    sizes, threads = np.rint(10 ** rng.uniform(1.5, 3.3, (900, 2))), rng.choice([1, 4, 6, 16], 900)
+    waves = np.ceil(np.ceil(sizes / 64).prod(axis=1) / threads)
+    params, seconds = np.column_stack((sizes, threads)), 2e-6 + 2e-7 * threads + 4e-6 * waves
+    noise = rng.lognormal(0, 0.03, 300)
+    fitted = auto(EventTimings("multiply", params[:300], seconds[:300] * noise))
+    text = " ".join(" ".join(fitted.summary()).split())
+    assert "⌈p1/64⌉ · ⌈p2/64⌉ blocks run p3 at a time" in text
+    predicted_s = fitted.predict("multiply", params[300:])
+    assert relative_errors(predicted_s, seconds[300:]).mean() < 0.02
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_no_wave_is_not_reported_as_one(seed: int) -> None:
@@ -112,6 +126,7 @@ def test_a_model_file_keeps_the_waves(in_waves: Any) -> None:
         ("tiles", [1, 128], r"waves.tiles: must have 3 numbers, not 2"),
         ("tiles", [1, 1, 0], r"waves.tiles: must be above 0"),
         ("workers", 0, r"waves.workers: must be above 0"),
+        ("multiplier", 4, r"waves.multiplier: has 4; the event has 3 parameters"),
     ],
 )
 def test_damaged_waves_are_refused(in_waves: Any, key: str, value: Any, message: str) -> None:

@@ -113,10 +113,10 @@ class CorrectedFunction(Function, frozen=True, tag="corrected", dict=True):
             require_shape(f"{path}.weights", process.weights, rows)
             inputs = process.inputs
             _check_numbers(f"{path}.inputs.parameters", inputs.parameters, parameters, 1)
-            if inputs.waves is not None:
-                _check_numbers(
-                    f"{path}.inputs.waves.parameters", inputs.waves.parameters, parameters
-                )
+            if waves := inputs.waves:
+                _check_numbers(f"{path}.inputs.waves.parameters", waves.parameters, parameters)
+                multiplier = np.array([waves.multiplier or 1])
+                _check_numbers(f"{path}.inputs.waves.multiplier", multiplier, parameters)
 
     @property
     def formula(self) -> FittedFunction:

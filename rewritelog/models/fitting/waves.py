@@ -7,7 +7,7 @@ loop: a call takes the time of whole waves (NVIDIA, Matrix Multiplication Backgr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Literal, TypeAlias, get_args
 
@@ -34,6 +34,8 @@ class Waves(Form, frozen=True):
     """What each is divided by, shape (parameters,)."""
     workers: Count
     """The number of blocks in a wave."""
+    multiplier: Count = 0
+    """The parameter that multiplies this number, such as that of threads; 0 for none."""
 
     def __post_init__(self) -> None:
         require_shape(".tiles", self.tiles, len(self.parameters))
@@ -45,13 +47,19 @@ class Waves(Form, frozen=True):
 
     def blocks(self, params: Floats) -> Floats:
         """Return the number of blocks of each row."""
-        sizes = np.maximum(np.rint(params[:, self.parameters - 1]), 1.0)
-        return np.asarray(np.ceil(sizes / self.tiles).prod(axis=1))
+        return np.asarray(np.ceil(_counts(params, self.parameters) / self.tiles).prod(axis=1))
 
     def idle(self, params: Floats) -> Floats:
         """Return log(w/b) of each row: w blocks fill its waves, which have b."""
-        blocks = self.blocks(params)
-        return np.asarray(np.log(np.ceil(blocks / self.workers) * self.workers / blocks))
+        blocks, workers = self.blocks(params), np.full(len(params), float(self.workers))
+        if self.multiplier:
+            workers *= _counts(params, self.multiplier)
+        return np.asarray(np.log(np.ceil(blocks / workers) * workers / blocks))
+
+
+def _counts(params: Floats, numbers: Ints | int) -> Floats:
+    """Return the values of whole-number parameters, counted from 1."""
+    return np.maximum(np.rint(params[:, numbers - 1]), 1.0)
 
 
 @np.errstate(all="ignore")  # extreme parameters may overflow
@@ -59,38 +67,51 @@ def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | 
     """Return the waves whose idle workers explain most of the residuals; None without clear ones.
 
     `logs` are logarithms of measured over predicted times, shape (samples,), and `numbers` the
-    parameters, counted from 1, that may count the blocks. Some of the samples decide what these
-    are, and all of them the number of workers.
+    parameters, counted from 1, that may count blocks or workers. Some of the samples decide what
+    these are, and all of them a number of workers that no parameter has.
     """
     if len(logs) < tuning.FEWEST_IN_WAVES:
         return None
     reach = max(tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs))), tuning.LEAST_LIMIT)
     limited, rows = np.clip(logs, -reach, reach), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
+    constant = np.arange(1.0, tuning.MOST_WORKERS + 1)[:, None]
     most, clearest = tuning.CLEAR_WAVES, None
-    for parameters, tiles in _divisions(params, numbers):
+    whole = {number: values for number in numbers if (values := _whole(params[:, number - 1]))}
+    for parameters, tiles in _divisions(whole):
         waves = Waves(np.array(parameters), np.array(tiles), 1)
-        significance = _significance(waves.blocks(params[rows]), limited[rows]).max()
-        if significance > most:
-            most, clearest = significance, waves
-    if clearest is None:
-        return None
-    workers = int(_significance(clearest.blocks(params), limited).argmax()) + 1
-    return replace(clearest, workers=workers)
+        blocks = waves.blocks(params[rows])
+        multipliers = [number for number in whole if number not in parameters]
+        for multiplier, workers in (
+            (0, constant),
+            *((number, params[rows, number - 1][None]) for number in multipliers),
+        ):
+            significance = _significance(blocks, limited[rows], workers).max()
+            if significance > most:
+                most, clearest = significance, replace(waves, multiplier=multiplier)
+    if clearest is None or clearest.multiplier:
+        return clearest
+    significance = _significance(clearest.blocks(params), limited, constant)
+    return replace(clearest, workers=int(significance.argmax()) + 1)
+
+
+def _whole(values: Floats) -> float:
+    """Return the largest of values that are positive whole numbers, else 0."""
+    is_whole = values.min() >= 1 and (values == np.rint(values)).all()
+    return float(values.max()) if is_whole else 0.0
 
 
 def _divisions(
-    params: Floats, numbers: Sequence[int]
+    largest: Mapping[int, float],
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Yield parameters, and what each is divided by: the size of a tile, or 1.
 
     At most two are tiled, with sizes of which one is at most twice the other, and at most two are
-    not. Some values of a tiled parameter have two tiles or more.
+    not. The `largest` value of a tiled parameter has two tiles or more.
     """
-    sizes = dict[int, tuple[int, ...]]()
-    for number in numbers:
-        values = np.unique(params[:, number - 1])
-        if values[0] >= 1 and (values == np.rint(values)).all():
-            sizes[number] = (1, *(tile for tile in map(int, TILES) if 2 * tile <= values[-1]))
+    sizes = {
+        number: (1, *(tile for tile in map(int, TILES) if 2 * tile <= most))
+        for number, most in largest.items()
+    }
     for count in (1, 2, 3):
         for chosen in combinations(sizes, count):
             for tiles in product(*map(sizes.__getitem__, chosen)):
@@ -100,27 +121,25 @@ def _divisions(
                     yield chosen, tiles
 
 
-def _significance(blocks: Floats, logs: Floats) -> Floats:
-    """Return the correlation of residuals and idle workers, in standard errors, for 1, 2 … workers.
+def _significance(blocks: Floats, logs: Floats, workers: Floats) -> Floats:
+    """Return how far the correlation of residuals and idle workers is above 0, in standard errors.
 
-    It is that of the samples with more than one wave. With one, a call takes the same time however
-    many blocks it has, which a smooth correction can tell.
+    `workers` has a row for each of several assumptions, with one number or that of each sample. The
+    correlation is that of the samples with more than one wave. With one, a call takes the same time
+    however many blocks it has, which a smooth correction can tell.
     """
-    order = np.argsort(-blocks, kind="stable")
-    of_blocks, of_logs = (
-        values[order].astype(np.float32) for values in (blocks, logs - logs.mean())
+    of_blocks, of_logs, of_workers = (
+        values.astype(np.float32) for values in (blocks, logs - logs.mean(), workers)
     )
-    workers = np.arange(1, tuning.MOST_WORKERS + 1, dtype=np.float32)[:, None]
-    counts = np.searchsorted(-of_blocks, -workers[:, 0])  # those with more than one wave are first
-    idle = of_blocks / workers
+    counted = (of_blocks > of_workers).astype(np.float32)
+    idle = of_blocks / of_workers
     np.ceil(idle, out=idle)
-    idle *= workers
+    idle *= of_workers
     idle *= 1 / of_blocks
     idle -= 1
-    idle *= np.arange(len(blocks)) < counts[:, None]
-    powers = np.zeros((2, len(blocks) + 1))
-    np.cumsum((of_logs, of_logs**2), axis=1, out=powers[:, 1:])
-    sums, squares = powers[:, counts]
+    idle *= counted
+    powers = np.column_stack((np.ones_like(of_logs), of_logs, of_logs**2))
+    counts, sums, squares = (counted @ powers).T
     means = idle.sum(axis=1) / counts
     of_both = idle @ of_logs / counts - means * sums / counts
     of_idle = np.einsum("ij,ij->i", idle, idle) / counts - means**2
