@@ -244,13 +244,12 @@ def _with_waves(
     What waves are is learnt from the samples `many`, corrections from `few`.
     """
     selection = validation.selection
-    in_order = sorted(tried, key=lambda fit: fit.held_out.mean_error)
-    best = in_order[0].held_out
+    best = min((fit.held_out for fit in tried), key=lambda held_out: held_out.mean_error)
     logs = _residuals(selection.samples.seconds[many], best.predicted_s[many])
     waves = find_waves(selection.samples.params[many], logs, selection.most_correlated())
     if waves is None:
         return tried
-    in_waves = _trials([fit.family for fit in in_order], few, validation, waves)
+    in_waves = _trials([fit.family for fit in tried], few, validation, waves)
     by_chance = tuning.CHANCE_OF_WAVES / math.sqrt(selection.samples.effective_count)
     most = (1 - max(tuning.LEAST_GAIN_OF_WAVES, by_chance)) * best.mean_error
     first = next(in_waves)

@@ -139,7 +139,7 @@ FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
 # if that is more: on those by half of it, in 60 to 120 samples without waves by up to 14 %.
 MOST_WORKERS, FEWEST_IN_WAVES, LEAST_DEVIATION = 256, 50, 1e-3
 CLEAR_WAVES, LEAST_GAIN_OF_WAVES, CHANCE_OF_WAVES = 3.5, 0.1, 2.0
-MOST_SOUGHT_WITH = 500  # what the blocks are is sought with at most so many samples
+MOST_SOUGHT_WITH, MOST_COMPARED = 300, 8  # so many samples show the clearest, compared with all
 
 # ---- Sums
 

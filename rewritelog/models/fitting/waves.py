@@ -7,8 +7,9 @@ loop: a call takes the time of whole waves (NVIDIA, Matrix Multiplication Backgr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
+from operator import itemgetter
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -67,58 +68,52 @@ def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | 
     """Return the waves whose idle workers explain most of the residuals; None without clear ones.
 
     `logs` are logarithms of measured over predicted times, shape (samples,), and `numbers` the
-    parameters, counted from 1, that may count blocks or workers. Some of the samples decide what
-    these are, and all of them a number of workers that no parameter has.
+    parameters, counted from 1, that may count blocks or workers. The clearest waves of some of the
+    samples are compared with all.
     """
     if len(logs) < tuning.FEWEST_IN_WAVES:
         return None
     reach = max(tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs))), tuning.LEAST_LIMIT)
     limited, rows = np.clip(logs, -reach, reach), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
-    constant = np.arange(1.0, tuning.MOST_WORKERS + 1)[:, None]
-    most, clearest = tuning.CLEAR_WAVES, None
-    whole = {number: values for number in numbers if (values := _whole(params[:, number - 1]))}
-    for parameters, tiles in _divisions(whole):
-        waves = Waves(np.array(parameters), np.array(tiles), 1)
-        blocks = waves.blocks(params[rows])
-        multipliers = [number for number in whole if number not in parameters]
-        for multiplier, workers in (
-            (0, constant),
-            *((number, params[rows, number - 1][None]) for number in multipliers),
-        ):
-            significance = _significance(blocks, limited[rows], workers).max()
-            if significance > most:
-                most, clearest = significance, replace(waves, multiplier=multiplier)
-    if clearest is None or clearest.multiplier:
-        return clearest
-    significance = _significance(clearest.blocks(params), limited, constant)
-    return replace(clearest, workers=int(significance.argmax()) + 1)
+    found = (_clearest(waves, params[rows], limited[rows]) for waves in _possible(params, numbers))
+    clear = sorted((each for each in found if each[0] > tuning.CLEAR_WAVES), key=itemgetter(0))
+    compared = [_clearest(waves, params, limited) for _, waves in clear[-tuning.MOST_COMPARED :]]
+    return max(compared, key=itemgetter(0))[1] if compared else None
 
 
-def _whole(values: Floats) -> float:
-    """Return the largest of values that are positive whole numbers, else 0."""
-    is_whole = values.min() >= 1 and (values == np.rint(values)).all()
-    return float(values.max()) if is_whole else 0.0
+def _possible(params: Floats, numbers: Sequence[int]) -> Iterator[Waves]:
+    """Yield all waves that are sought, with one worker each.
 
-
-def _divisions(
-    largest: Mapping[int, float],
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Yield parameters, and what each is divided by: the size of a tile, or 1.
-
-    At most two are tiled, with sizes of which one is at most twice the other, and at most two are
-    not. The `largest` value of a tiled parameter has two tiles or more.
+    At most two parameters are tiled, with sizes of which one is at most twice the other, and at
+    most two are not. Some values of a tiled parameter have two tiles or more.
     """
-    sizes = {
-        number: (1, *(tile for tile in map(int, TILES) if 2 * tile <= most))
-        for number, most in largest.items()
-    }
+    sizes = dict[int, tuple[int, ...]]()
+    for number in numbers:
+        values = params[:, number - 1]
+        if values.min() >= 1 and (values == np.rint(values)).all():
+            tiles = (tile for tile in map(int, TILES) if 2 * tile <= values.max())
+            sizes[number] = (1, *tiles)
     for count in (1, 2, 3):
         for chosen in combinations(sizes, count):
-            for tiles in product(*map(sizes.__getitem__, chosen)):
-                tiled = [tile for tile in tiles if tile > 1]
+            for divisors in product(*map(sizes.__getitem__, chosen)):
+                tiled = [size for size in divisors if size > 1]
                 alike = not tiled or max(tiled) <= 2 * min(tiled)
                 if len(tiled) <= 2 and count - len(tiled) <= 2 and alike:
-                    yield chosen, tiles
+                    for multiplier in (0, *(number for number in sizes if number not in chosen)):
+                        yield Waves(np.array(chosen), np.array(divisors), 1, multiplier)
+
+
+def _clearest(waves: Waves, params: Floats, logs: Floats) -> tuple[float, Waves]:
+    """Return how clear waves are (`_significance`), and these with the clearest number of workers.
+
+    The number is sought unless it is that of a parameter.
+    """
+    workers = np.arange(1.0, tuning.MOST_WORKERS + 1)[:, None]
+    if waves.multiplier:
+        workers = _counts(params, waves.multiplier)[None]
+    significance = _significance(waves.blocks(params), logs, workers)
+    index = int(significance.argmax())
+    return float(significance[index]), replace(waves, workers=index + 1)
 
 
 def _significance(blocks: Floats, logs: Floats, workers: Floats) -> Floats:
