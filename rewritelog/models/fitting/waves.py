@@ -75,14 +75,18 @@ def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | 
         return None
     reach = max(tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs))), tuning.LEAST_LIMIT)
     limited, rows = np.clip(logs, -reach, reach), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
-    found = (_clearest(waves, params[rows], limited[rows]) for waves in _possible(params, numbers))
-    clear = sorted((each for each in found if each[0] > tuning.CLEAR_WAVES), key=itemgetter(0))
-    compared = [_clearest(waves, params, limited) for _, waves in clear[-tuning.MOST_COMPARED :]]
+    limited -= limited.mean()
+    possible = list(_possible(params, numbers))
+    few, of_few = params[rows], limited[rows]
+    found = np.array([_clearest(waves, others, few, of_few)[0] for waves, others in possible])
+    clearest = np.argsort(-found, kind="stable")[: tuning.MOST_COMPARED]
+    clear = [possible[index] for index in clearest if found[index] > tuning.CLEAR_WAVES]
+    compared = [_clearest(waves, others, params, limited) for waves, others in clear]
     return max(compared, key=itemgetter(0))[1] if compared else None
 
 
-def _possible(params: Floats, numbers: Sequence[int]) -> Iterator[Waves]:
-    """Yield all waves that are sought, with one worker each.
+def _possible(params: Floats, numbers: Sequence[int]) -> Iterator[tuple[Waves, Ints]]:
+    """Yield waves with one worker, and the parameters that may be the number of workers instead.
 
     At most two parameters are tiled, with sizes of which one is at most twice the other, and at
     most two are not. Some values of a tiled parameter have two tiles or more.
@@ -99,32 +103,38 @@ def _possible(params: Floats, numbers: Sequence[int]) -> Iterator[Waves]:
                 tiled = [size for size in divisors if size > 1]
                 alike = not tiled or max(tiled) <= 2 * min(tiled)
                 if len(tiled) <= 2 and count - len(tiled) <= 2 and alike:
-                    for multiplier in (0, *(number for number in sizes if number not in chosen)):
-                        yield Waves(np.array(chosen), np.array(divisors), 1, multiplier)
+                    others = [number for number in sizes if number not in chosen]
+                    waves = Waves(np.array(chosen), np.array(divisors), 1)
+                    yield waves, np.array(others, dtype=np.int64)
 
 
-def _clearest(waves: Waves, params: Floats, logs: Floats) -> tuple[float, Waves]:
+def _clearest(waves: Waves, multipliers: Ints, params: Floats, logs: Floats) -> tuple[float, Waves]:
     """Return how clear waves are (`_significance`), and these with the clearest number of workers.
 
-    The number is sought unless it is that of a parameter.
+    It is a number up to `MOST_WORKERS`, or one of these parameters.
     """
-    workers = np.arange(1.0, tuning.MOST_WORKERS + 1)[:, None]
-    if waves.multiplier:
-        workers = _counts(params, waves.multiplier)[None]
-    significance = _significance(waves.blocks(params), logs, workers)
+    blocks, workers = waves.blocks(params), np.arange(1.0, tuning.MOST_WORKERS + 1)
+    of_numbers = _significance(blocks, logs, workers[:, None])
+    of_parameters = _significance(blocks, logs, _counts(params, multipliers).T)
+    significance = np.append(of_numbers, of_parameters)
     index = int(significance.argmax())
-    return float(significance[index]), replace(waves, workers=index + 1)
+    if index < len(workers):
+        best = replace(waves, workers=int(workers[index]))
+    else:
+        best = replace(waves, multiplier=int(multipliers[index - len(workers)]))
+    return float(significance[index]), best
 
 
 def _significance(blocks: Floats, logs: Floats, workers: Floats) -> Floats:
     """Return how far the correlation of residuals and idle workers is above 0, in standard errors.
 
-    `workers` has a row for each of several assumptions, with one number or that of each sample. The
-    correlation is that of the samples with more than one wave. With one, a call takes the same time
-    however many blocks it has, which a smooth correction can tell.
+    `workers` has a row for each of several assumptions, with one number or that of each sample; the
+    mean of the residuals is near 0, as single precision requires. The correlation is that of the
+    samples with more than one wave. With one, a call takes the same time however many blocks it
+    has, which a smooth correction can tell.
     """
     of_blocks, of_logs, of_workers = (
-        values.astype(np.float32) for values in (blocks, logs - logs.mean(), workers)
+        values.astype(np.float32) for values in (blocks, logs, workers)
     )
     counted = (of_blocks > of_workers).astype(np.float32)
     idle = of_blocks / of_workers
