@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -11,12 +11,20 @@ from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints
 from rewritelog.commands.durations import NO_DILATION
-from rewritelog.diffing.durations import BINS, BINS_AN_OCTAVE, OCTAVES, Row, Rows
+from rewritelog.diffing.durations import (
+    BINS,
+    BINS_AN_OCTAVE,
+    OCTAVES,
+    NamedDurations,
+    Row,
+    Rows,
+    add_rows,
+    rows_of,
+)
 from rewritelog.diffing.records import Totals, compare_loaded
-from rewritelog.diffing.traces import COMPARED, compare_parts
 from rewritelog.formats.bgtrace.blocks import Block
 from rewritelog.formats.bgtrace.params import ParamFolder, list_params
-from rewritelog.formats.traces import Events, Unit, UnitWriter
+from rewritelog.formats.traces import Unit, UnitWriter
 from rewritelog.rewriting.block import RewriteTask, rewrite_part
 from rewritelog.rewriting.report import RewriteReport, Task
 from rewritelog.rewriting.statistics import DurationSum, EventSums, remainder_s
@@ -292,17 +300,14 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    writer = UnitWriter(unit, lambda _: None)
-
-    def pairs() -> Iterator[tuple[Events, Events]]:
-        for part in task.logs.read(unit):
-            task.predict(part)
-            old, new_s = part.only(COMPARED), part["new_s"]
-            new_us = writer.write(part, new_s, new_s != old["duration_s"])
-            new = {"duration_us": new_us, "duration_s": new_us / 1e6}
-            yield old, Events({**old.columns, **new})
-
-    return compare_parts(task.logs, unit.rank, pairs())
+    totals, writer = Totals(), UnitWriter(unit, lambda _: None)
+    for part in task.logs.read(unit):
+        task.predict(part)
+        names, old_s, new_s = part["name"], part["duration_s"], part["new_s"]
+        written_s = writer.write(part, new_s, new_s != old_s) / 1e6
+        sides = [NamedDurations(names.number, seconds) for seconds in (old_s, written_s)]
+        add_rows(totals.by_name, rows_of(names.distinct, sides, sides))
+    return totals
 
 
 def _block_compared(task: RewriteTask, params: ParamFolder, block: Block) -> Totals:
