@@ -6,10 +6,11 @@ for each node. `core/nodes.c` declares their fields and walks them.
 
 from __future__ import annotations
 
+import gzip
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,14 +22,12 @@ from rewritelog.core import NumberedTexts, core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import COMMUNICATION, Part, Traces, Unit
-from rewritelog.text import bytes_text
+from rewritelog.text import bytes_text, count_text
 
 PART_BYTES = 8 << 20
 """The bytes that are read at a time; a part has no more, unless one node has."""
 
 _PART_NODES = 1 << 15
-_PACKED_BYTES = 1 << 16
-_GZIP_BITS = 16 + zlib.MAX_WBITS
 _FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
 _ENDS = (".et", ".et.gz")
 _MOST_RANK = (1 << 31) - 1
@@ -172,59 +171,35 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
 """The functions that make columns; all other columns are attributes."""
 
 
-class _GzipError(Exception):
-    """Gzip data are damaged at an offset, or cut there, and all that comes before was yielded."""
-
-    def __init__(self, offset_bytes: int, problem: str, *, is_cut: bool = False) -> None:
-        super().__init__(problem)
-        self.offset_bytes = offset_bytes
-        self.is_cut = is_cut
-
-
 def _chunks(unit: Unit) -> Iterator[Bytes]:
     """Yield the bytes of a unit, unpacked, `PART_BYTES` at a time.
 
-    Raise `DamagedLogError` if its size has changed, and `_GzipError`.
+    Raise `DamagedLogError` if its size has changed, and `EOFError` for damaged or cut gzip data.
     """
     try:
         with InputFile(unit.path) as file, file.stream() as raw:
             file.check_size(unit.size_bytes)
-            for chunk in _unpacked(raw) if unit.is_packed else _pieces(raw, PART_BYTES):
+            chunks = _unpacked(raw) if unit.is_packed else iter(partial(raw.read, PART_BYTES), b"")
+            for chunk in chunks:
                 yield np.frombuffer(chunk, dtype=np.uint8)
     except OSError as error:
         raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
 
 
-def _pieces(raw: BinaryIO, size: int) -> Iterator[bytes]:
-    while piece := raw.read(size):
-        yield piece
-
-
 def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
-    """Yield the unpacked bytes of one or several gzip files in a row, with padding between them."""
-    unpacker, held = zlib.decompressobj(_GZIP_BITS), bytearray()
-    for piece in _pieces(raw, _PACKED_BYTES):
-        rest = piece
-        while rest := rest.lstrip(b"\0") if unpacker.eof else rest:
-            unpacker = zlib.decompressobj(_GZIP_BITS) if unpacker.eof else unpacker
-            before = unpacker.copy()
-            try:
-                held += unpacker.decompress(rest, PART_BYTES - len(held))
-            except zlib.error as error:
-                damage = raw.tell() - len(rest)
-                with suppress(zlib.error):  # byte by byte, up to the one that is damaged
-                    for byte in rest:
-                        held += before.decompress(bytes([byte]))
-                        damage += 1
-                yield held
-                raise _GzipError(damage, f"damaged gzip data ({error})") from error
-            if len(held) == PART_BYTES:
-                yield held
-                held = bytearray()
-            rest = unpacker.unconsumed_tail or unpacker.unused_data
-    yield held
-    if not unpacker.eof:
-        raise _GzipError(raw.tell(), "the gzip data end too early", is_cut=True)
+    """Yield unpacked bytes, before an error all that came before it."""
+    chunk = bytearray()
+    try:
+        packed = gzip.GzipFile(fileobj=raw)
+        while piece := packed.read1(PART_BYTES - len(chunk)):
+            chunk += piece
+            if len(chunk) == PART_BYTES:
+                yield chunk
+                chunk = bytearray()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        yield chunk
+        raise EOFError(str(error)) from error
+    yield chunk
 
 
 class ChakraTraces(Traces):
@@ -252,9 +227,10 @@ class ChakraTraces(Traces):
                     first, at = first + count, int(nodes["end"][count - 1])
                 if fault[core.FAULT_CODE] not in (core.WIRE_OK, core.MESSAGE_CUT):
                     raise _fault(unit, first, offset, fault)
-        except _GzipError as error:
-            node = first if at < len(buffer) or error.is_cut else None
-            raise _damage(unit, node, error.offset_bytes, str(error)) from error
+        except EOFError as error:
+            before = f"{count_text(max(first, 0), 'node')} can be read before that"
+            problem = f"damaged gzip data ({error}): {before}"
+            raise DamagedLogError(Location(unit.path), problem) from error
         if at < len(buffer):
             raise _fault(unit, first, offset, fault)
         if first < 0:
@@ -262,20 +238,18 @@ class ChakraTraces(Traces):
 
 
 def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
-    """Return a fault of the walk as an error; `offset` is where the walked buffer begins."""
+    """Return a fault of the walk in a node, or in the metadata (−1), as an error.
+
+    `offset` is where the walked buffer begins.
+    """
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
+        problem = f"the metadata, its first message: {problem}"
         problem += " (is it a trace in binary form, made since October 2023?)"
     if unit.is_packed:
         problem += "; the byte is one of the unpacked data"
-    return _damage(unit, node, offset + int(fault[core.FAULT_AT]), problem)
-
-
-def _damage(unit: Unit, node: int | None, offset: int, problem: str) -> DamagedLogError:
-    """Return the error for damage in a node, in the metadata (−1) or in the file (None)."""
-    if node is not None and node < 0:
-        node, problem = None, f"the metadata, its first message: {problem}"
-    return DamagedLogError(Location(unit.path, offset, node=node), problem)
+    at = offset + int(fault[core.FAULT_AT])
+    return DamagedLogError(Location(unit.path, at, node=node if node >= 0 else None), problem)
 
 
 def open_chakra(path: Path) -> ChakraTraces | None:

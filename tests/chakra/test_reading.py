@@ -1,7 +1,6 @@
 """Chakra traces read and written: bytes, columns, damage."""
 
 import gzip
-import re
 import subprocess
 import zlib
 from bisect import bisect_right
@@ -274,8 +273,6 @@ def test_sums_of_rounded_durations_are_those_of_exact_ones(tmp_path: Path, facto
         (trace([field(10, field(8, field(1, b"\x80")))]), "a number is cut off"),
         (trace([], node(7)), "the metadata, its first message: the field with the number 1"),
         (b"not a trace at all", "the metadata, its first message"),
-        (gzip.compress(trace([node(1)]), mtime=0)[:-9], "gzip"),
-        (b"\x1f\x8b\x00nothing", "damaged gzip data"),
         (gzip.compress(trace([b"\x38\xff"]), mtime=0), "cut off; the byte is one of the unpacked"),
     ],
 )  # fmt: skip
@@ -336,13 +333,9 @@ def test_offsets_of_damage_are_those_in_the_file(
         parts_of(path)
 
 
-def _flipped(data: bytes, at: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
-
-
 @pytest.mark.parametrize("size", [0.1, 0.5, 0.9])
-def test_cut_gzip_data_are_named_with_the_node_that_is_missing(tmp_path: Path, size: float) -> None:
-    """The node was not named, and what was unpacked before the cut was not read."""
+def test_cut_gzip_data_are_read_up_to_the_cut(tmp_path: Path, size: float) -> None:
+    """What was unpacked before the cut was not read."""
     rng = np.random.default_rng(2)
     nodes = [node(k, rng.bytes(8).hex(), int(rng.integers(1000))) for k in range(3000)]
     packed = gzip.compress(trace(nodes), mtime=0)
@@ -350,29 +343,21 @@ def test_cut_gzip_data_are_named_with_the_node_that_is_missing(tmp_path: Path, s
     path.write_bytes(kept)
     left = len(zlib.decompressobj(31).decompress(kept))
     whole = bisect_right(range(1, 3001), left, key=lambda count: len(trace(nodes[:count])))
-    message = f"{path}, byte {len(kept)}, node {whole}: the gzip data end too early"
-    with pytest.raises(DamagedLogError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(
+        DamagedLogError, match=r"Compressed file ended before .*: ([0-9]+)"
+    ) as error:
         parts_of(path)
+    assert f"{path}: damaged gzip data (" in str(error.value)
+    assert str(error.value).endswith(f": {whole:,} nodes can be read before that")
 
 
-def test_damaged_gzip_data_are_named_with_the_node_that_is_missing(tmp_path: Path) -> None:
-    """All that a read had unpacked before the damage was lost with it."""
-    data = trace(node(k) for k in range(501))
-    packer = zlib.compressobj(wbits=31)
-    begin = packer.compress(data[:-3]) + packer.flush(zlib.Z_FULL_FLUSH)
-    end = packer.compress(data[-3:]) + packer.flush()
+@pytest.mark.parametrize("at", [3, 14, -8])
+def test_damaged_gzip_data_are_told(tmp_path: Path, at: int) -> None:
+    packed = bytearray(gzip.compress(trace([node(1), node(2)]), mtime=0))
+    packed[at] ^= 0xFF
     path = tmp_path / "run.0.et.gz"
-    path.write_bytes(begin + b"\x07" + end[1:])  # no block has such a type
-    message = re.escape(f"{path}, byte {len(begin)}, node 500: damaged gzip data")
-    with pytest.raises(DamagedLogError, match=message):
-        parts_of(path)
-
-
-def test_no_node_is_named_where_only_the_checksum_is_wrong(tmp_path: Path) -> None:
-    packed = gzip.compress(trace([node(1), node(2)]), mtime=0)
-    path = tmp_path / "run.0.et.gz"
-    path.write_bytes(_flipped(packed, len(packed) - 8))
-    with pytest.raises(DamagedLogError, match=r"run\.0\.et\.gz, byte [0-9]+: damaged gzip data"):
+    path.write_bytes(packed)
+    with pytest.raises(DamagedLogError, match=r"run\.0\.et\.gz: damaged gzip data"):
         parts_of(path)
 
 
