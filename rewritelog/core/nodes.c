@@ -59,131 +59,83 @@ typedef struct {
 } wire_field;
 
 /* Read the varint at `at`, which has to end before `end`; return the offset after it, or -1. */
-static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, uint64_t *value,
-                                  int64_t *fault)
+static inline int64_t read_varint(const uint8_t *buf, int64_t at, int64_t end, uint64_t *value)
 {
     if (at < end && buf[at] < 0x80) {
         *value = buf[at];
         return at + 1;
     }
     *value = 0;
-    for (int64_t k = at; k < at + MOST_VARINT_BYTES; k++) {
-        if (k >= end)
-            return set_fault(fault, VARINT_CUT, at, end - at);
-        *value |= (uint64_t)(buf[k] & 0x7f) << 7 * (k - at);
-        if (buf[k] < 0x80)
-            return k == at + MOST_VARINT_BYTES - 1 && buf[k] > 1
-                       ? set_fault(fault, VARINT_TOO_LONG, at, 0)
-                       : k + 1;
+    for (int shift = 0; at < end && shift < 64; shift += 7) {
+        *value |= (uint64_t)(buf[at] & 0x7f) << shift;
+        if (buf[at++] < 0x80)
+            return shift == 63 && buf[at - 1] > 1 ? -1 : at;
     }
-    return set_fault(fault, VARINT_TOO_LONG, at, 0);
+    return -1;
 }
 
-/* Read the tag at `at` and skip the field's value (a tag that begins or ends a group has none);
-   return the offset after it, or -1. */
-static inline int64_t read_tag_and_value(const uint8_t *buf, int64_t at, int64_t end,
-                                         wire_field *field, int64_t *fault)
+static int64_t skip_group(const uint8_t *buf, int64_t at, int64_t end, int64_t number, int depth);
+
+/* Read the tag at `at` and skip the field's value, in `depth` groups; return the offset after it, or
+   -1. The end of a group is a field without a value. */
+static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
+                                 int depth)
 {
     uint64_t tag;
-    *field = (wire_field){.at = at};
-    field->content = read_varint(buf, at, end, &tag, fault);
-    if (field->content < 0)
+    int64_t content = read_varint(buf, at, end, &tag);
+    if (content < 0 || tag >> 32 || !(tag >> 3))
         return -1;
-    field->number = (int64_t)(tag >> 3);
-    field->wire = (int)(tag & 7);
-    if (tag >> 32 || field->number == 0)
-        return set_fault(fault, FIELD_NUMBER, at, field->number);
-    if (field->wire == WIRE_FIXED64 || field->wire == WIRE_FIXED32) {
-        int64_t width = field->wire == WIRE_FIXED64 ? 8 : 4;
-        if (width > end - field->content)
-            return set_fault(fault, FIELD_CUT, field->content, width);
-        return field->end = field->content + width;
-    }
-    if (field->wire == WIRE_GROUP || field->wire == WIRE_GROUP_END)
-        return field->end = field->content;
-    if (field->wire != WIRE_VARINT && field->wire != WIRE_BYTES)
-        return set_fault(fault, WIRE_TYPE, at, field->wire);
-    int64_t next = read_varint(buf, field->content, end, &field->bits, fault);
-    if (next < 0 || field->wire == WIRE_VARINT)
-        return field->end = next;
-    if (field->bits > (uint64_t)(end - next))
-        return set_fault(fault, FIELD_CUT, next, (int64_t)(field->bits >> 1));
-    field->content = next;
-    return field->end = next + (int64_t)field->bits;
-}
-
-/* Skip a group from its first tag on, with the groups in it; return the offset after it, or -1. */
-static int64_t skip_group(const uint8_t *buf, int64_t end, const wire_field *first, int64_t *fault)
-{
-    int64_t open[MOST_GROUPS], depth = 0;
-    for (wire_field field = *first;;) {
-        if (field.wire == WIRE_GROUP) {
-            if (depth == MOST_GROUPS)
-                return set_fault(fault, GROUPS_DEEP, field.at, MOST_GROUPS);
-            open[depth++] = field.number;
-        } else if (field.wire == WIRE_GROUP_END && (!depth || open[--depth] != field.number)) {
-            return set_fault(fault, GROUP_END, field.at, field.number);
-        }
-        if (!depth)
-            return field.end;
-        if (field.end == end)
-            return set_fault(fault, FIELD_CUT, first->at, first->number);
-        if (read_tag_and_value(buf, field.end, end, &field, fault) < 0)
+    *field = (wire_field){
+        .number = (int64_t)(tag >> 3), .at = at, .content = content, .wire = (int)(tag & 7)
+    };
+    switch (field->wire) {
+    case WIRE_VARINT: return field->end = read_varint(buf, content, end, &field->bits);
+    case WIRE_FIXED64: return field->end = end - content < 8 ? -1 : content + 8;
+    case WIRE_FIXED32: return field->end = end - content < 4 ? -1 : content + 4;
+    case WIRE_GROUP: return field->end = skip_group(buf, content, end, field->number, depth);
+    case WIRE_GROUP_END: return field->end = content;
+    case WIRE_BYTES:
+        content = read_varint(buf, content, end, &field->bits);
+        if (content < 0 || field->bits > (uint64_t)(end - content))
             return -1;
+        field->content = content;
+        return field->end = content + (int64_t)field->bits;
+    default: return -1;
     }
 }
 
-/* Read the tag at `at` and skip the field's value or its group; return the offset after it, or -1. */
-static inline int64_t read_field(const uint8_t *buf, int64_t at, int64_t end, wire_field *field,
-                                 int64_t *fault)
+/* Skip the fields of a group from `at` on; return the offset after its end, or -1. */
+static int64_t skip_group(const uint8_t *buf, int64_t at, int64_t end, int64_t number, int depth)
 {
-    int64_t next = read_tag_and_value(buf, at, end, field, fault);
-    if (next < 0 || (field->wire != WIRE_GROUP && field->wire != WIRE_GROUP_END))
-        return next;
-    return field->end = skip_group(buf, end, field, fault);
+    wire_field field;
+    while (depth < MOST_GROUPS && (at = read_field(buf, at, end, &field, depth + 1)) >= 0)
+        if (field.wire == WIRE_GROUP_END)
+            return field.number == number ? at : -1;
+    return -1;
 }
 
 /* Read the next field of a message that the walk has checked; return false if there is none. */
 static inline bool next_field(const uint8_t *buf, int64_t end, wire_field *field)
 {
-    return field->end < end && read_field(buf, field->end, INT64_MAX, field, NULL) >= 0;
+    return field->end < end && read_field(buf, field->end, end, field, 0) >= 0;
 }
 
-static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
-                             trace_node *node, int64_t *fault);
-
-/* Return where a field ends if its value is what `kind` allows, or -1. */
-static int64_t check_value(const uint8_t *buf, const wire_field *field, int kind, int64_t *fault)
+/* Whether the value of a field is what `kind`, which is no message, allows. */
+static bool is_valid(const uint8_t *buf, const wire_field *field, int kind)
 {
     static const int WIRES[] = {[VARINT] = WIRE_VARINT, [FIXED64] = WIRE_FIXED64,
                                 [FIXED32] = WIRE_FIXED32, [TEXT] = WIRE_BYTES};
     int each = kind % REPEATED;
-    if (kind == ANYTHING || (kind < EMBEDDED && field->wire == WIRES[each]))
-        return field->end;
+    if (kind == ANYTHING || field->wire == WIRES[each])
+        return true;
     if (kind < REPEATED || field->wire != WIRE_BYTES)
-        return set_fault(fault, FIELD_TYPE, field->at, field->number);
-    if (kind >= EMBEDDED)
-        return check_message(buf, field->content, field->end, kind - EMBEDDED, NULL, fault);
-    if (each == VARINT) {
-        uint64_t value;
-        int64_t at = field->content;
-        while (at >= 0 && at < field->end)
-            at = read_varint(buf, at, field->end, &value, fault);
-        return at;
-    }
-    if ((field->end - field->content) % (each == FIXED64 ? 8 : 4))
-        return set_fault(fault, PACKED_CUT, field->content, field->end - field->content);
-    return field->end;
-}
-
-/* Skip the field at `at` of a message and check its value; return the offset after it, or -1. */
-static inline int64_t check_field(const uint8_t *buf, int64_t at, int64_t end, int message,
-                                  wire_field *field, int64_t *fault)
-{
-    int64_t next = read_field(buf, at, end, field, fault);
-    if (next < 0 || field->number >= FIELDS)
-        return next;
-    return check_value(buf, field, SCHEMA[message][field->number], fault);
+        return false;
+    int64_t at = field->content;
+    if (each != VARINT)
+        return (field->end - at) % (each == FIXED64 ? 8 : 4) == 0;
+    for (uint64_t value; at >= 0 && at < field->end;)
+        at = read_varint(buf, at, field->end, &value);
+    return at >= 0;
 }
 
 /* Copy what a `trace_node` holds of a field. */
@@ -226,13 +178,19 @@ static void store_field(const uint8_t *buf, const wire_field *field, trace_node 
 static int64_t check_message(const uint8_t *buf, int64_t at, int64_t end, int message,
                              trace_node *node, int64_t *fault)
 {
-    wire_field field;
-    while (at >= 0 && at < end) {
-        at = check_field(buf, at, end, message, &field, fault);
-        if (node && at >= 0)
+    for (wire_field field; at < end; at = field.end) {
+        if (read_field(buf, at, end, &field, 0) < 0 || field.wire == WIRE_GROUP_END)
+            return set_fault(fault, FIELD_DAMAGED, at, 0);
+        int kind = field.number < FIELDS ? SCHEMA[message][field.number] : ANYTHING;
+        if (kind < EMBEDDED ? !is_valid(buf, &field, kind) : field.wire != WIRE_BYTES)
+            return set_fault(fault, FIELD_TYPE, at, field.number);
+        if (kind >= EMBEDDED
+            && check_message(buf, field.content, field.end, kind - EMBEDDED, NULL, fault) < 0)
+            return -1;
+        if (node)
             store_field(buf, &field, node);
     }
-    return at;
+    return end;
 }
 
 /* Walk the message at `at`, a node or the metadata; return where it ends, or -1. */
@@ -240,14 +198,11 @@ static int64_t walk_message(const uint8_t *buf, int64_t buf_len, int64_t at, int
                             trace_node *node, int64_t *fault)
 {
     uint64_t length;
-    int64_t body = read_varint(buf, at, buf_len, &length, fault);
-    if (body < 0 && fault[FAULT_CODE] == VARINT_CUT)
-        return set_fault(fault, MESSAGE_CUT, at, 0);
-    if (body < 0)
-        return -1;
-    if (length > (uint64_t)(buf_len - body))
-        return set_fault(fault, length < MOST_MESSAGE_BYTES ? MESSAGE_CUT : MESSAGE_TOO_LONG,
-                              at, 0);
+    int64_t body = read_varint(buf, at, buf_len, &length);
+    if (body < 0 || length > (uint64_t)(buf_len - body)) {
+        bool is_cut = body < 0 ? buf_len - at < MOST_VARINT_BYTES : length < MOST_MESSAGE_BYTES;
+        return set_fault(fault, is_cut ? MESSAGE_CUT : MESSAGE_TOO_LONG, at, 0);
+    }
     if (!length && message == NODE)
         return set_fault(fault, MESSAGE_EMPTY, at, 0);
     *node = (trace_node){.at = at, .body = body, .end = body + (int64_t)length};
@@ -276,7 +231,7 @@ void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len, u
             uint64_t **to = field.number == DATA_DEPS ? &data : &control;
             if (field.number == DATA_DEPS || field.number == CTRL_DEPS)
                 for (int64_t value = field.content; value < field.end;)
-                    value = read_varint(buf, value, field.end, (*to)++, NULL);
+                    value = read_varint(buf, value, field.end, (*to)++);
         }
     }
 }

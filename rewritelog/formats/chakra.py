@@ -43,15 +43,8 @@ PROBLEMS: dict[int, str] = {
         "is no Chakra trace"
     ),
     core.MESSAGE_EMPTY: "an empty message: a node has fields",
-    core.VARINT_CUT: "a number is cut off",
-    core.VARINT_TOO_LONG: "a number has more than 64 bits",
-    core.FIELD_NUMBER: "a field with the invalid number {}",
-    core.FIELD_CUT: "a field reaches beyond its message",
+    core.FIELD_DAMAGED: "a field is damaged, or reaches beyond its message",
     core.FIELD_TYPE: "the field with the number {} has another type than the schema says",
-    core.WIRE_TYPE: "a field with the unknown wire type {}",
-    core.GROUP_END: "the end of a group with the number {}, which has not begun",
-    core.GROUPS_DEEP: "more than {} groups within each other",
-    core.PACKED_CUT: "a list of {} bytes holds no whole number of values",
 }
 """A message for each fault code of the compiled core; `{}` is its value."""
 
