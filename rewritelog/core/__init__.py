@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys
+from rewritelog.arrays import Bytes, Floats, Ints, Keys
 from tracebigsim.core import Library
 
 core: Any = Library(Path(__file__).parent)
@@ -110,8 +110,3 @@ def _without_signed_zeros(params: Floats) -> Floats:
 
 def _bytes_of(rows: Floats) -> Bytes:
     return rows.view(np.uint8).reshape(-1)
-
-
-def is_among(rows: Floats, known: Floats) -> Flags:
-    """Return which rows equal a row of `known`."""
-    return DistinctPoints.of_rows(known).find(rows) >= 0

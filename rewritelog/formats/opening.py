@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -107,14 +107,8 @@ def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
     if traces := open_event_traces(path):
         return [traces]
     paths = sorted(path.iterdir(), key=_by_numbers)
-    return [*filter(is_log_set, paths)] or [*_traces_in(paths)] or [logs]
-
-
-def _traces_in(paths: Iterable[Path]) -> Iterator[Traces]:
-    """Yield the traces in each path that is a folder."""
-    for path in paths:
-        if path.is_dir() and (traces := open_event_traces(path)):
-            yield traces
+    traces_in = (open_event_traces(path) for path in paths if path.is_dir())
+    return [*filter(is_log_set, paths)] or [*filter(None, traces_in)] or [logs]
 
 
 def _by_numbers(path: Path) -> list[tuple[str, int]]:

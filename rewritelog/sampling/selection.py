@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from rewritelog.arrays import Floats, Ints, Keys, random_keys, spans
 from rewritelog.commands.fits import SampleMethod
-from rewritelog.core import DistinctPoints, is_among
+from rewritelog.core import DistinctPoints
 from rewritelog.models.expressions import Expression
 from rewritelog.progress import report_progress
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
@@ -186,7 +186,7 @@ class _StratumChoice:
         self.spanned, self.timed = _spanned(stratum, points.params)
         """The values to cover at each point, and at those that are timed already: the parameters,
         or the terms of a formula."""
-        self.free = ~is_among(points.params, stratum.timed)
+        self.free = DistinctPoints.of_rows(stratum.timed).find(points.params) < 0
         """Which points are not timed already."""
         self.coordinates = Coordinates(self.spanned, points.counts)
         label = stratum.label or stratum.event

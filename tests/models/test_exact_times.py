@@ -9,7 +9,7 @@ import pytest
 
 from rewritelog import arrays
 from rewritelog.arrays import Floats
-from rewritelog.core import is_among
+from rewritelog.core import DistinctPoints
 from rewritelog.models.base import EventTimings
 from rewritelog.models.exact_matches import ExactMatches, exact_matches_of
 
@@ -71,8 +71,9 @@ def test_rows_among_others_are_those_with_equal_rows(rows: int) -> None:
     params = samples(rows, values=60).params
     others = np.vstack((params[1:3], [[0.0, 70.0, 0.0]]))
     expected = (params[:, None, :] == others).all(axis=2).any(axis=1)
-    assert is_among(params, others).tolist() == expected.tolist()
-    assert not is_among(params, others[:0]).any()
+    is_among = DistinctPoints.of_rows(others).find(params) >= 0
+    assert is_among.tolist() == expected.tolist()
+    assert (DistinctPoints.of_rows(others[:0]).find(params) < 0).all()
 
 
 def test_minus_zero_is_zero() -> None:

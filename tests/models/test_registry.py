@@ -136,7 +136,7 @@ def test_a_name_declared_twice_names_both_distributions(power_law: None, install
         ("no_such_module_anywhere:Thing", "ModuleNotFoundError: .*no_such_module_anywhere"),
         ("rewritelog.models.base:Nothing", "AttributeError: .*Nothing"),
         ("rewritelog.models.base:NoOptions", "is not a subclass of Model"),
-        ("rewritelog.core:is_among", "is not a subclass of Model"),
+        ("rewritelog.arrays:mix", "is not a subclass of Model"),
         ("rewritelog.models.base:Model", "Options is not a dataclass"),
     ],
 )

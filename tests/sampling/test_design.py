@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from rewritelog.arrays import Floats, random_keys
-from rewritelog.core import DistinctPoints, is_among
+from rewritelog.core import DistinctPoints
 from rewritelog.sampling.design import Coordinates, DesignTerms, cover, design, leverages
 from rewritelog.sampling.selection import allocate
 
@@ -185,13 +185,9 @@ def test_points_are_the_distinct_rows_in_order() -> None:
     assert points.params.tolist() == [[2, 1], [0, 1], [3, 3]]
     assert points.counts.tolist() == [2, 2, 1]
     assert points.point_of_row.tolist() == [0, 1, 0, 1, 2]
-    assert is_among(rows, np.array([[0.0, 1], [9, 9]])).tolist() == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
+    assert DistinctPoints.of_rows(np.array([[0.0, 1], [9, 9]])).find(rows).tolist() == [
+        -1, 0, -1, 0, -1,
+    ]  # fmt: skip
 
 
 def test_points_of_the_same_numbers_in_another_order_stay_apart() -> None:
