@@ -444,13 +444,13 @@ COMMUNICATION = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag")
 
 
 def communicating(events: Events, kind: int) -> Ints:
-    """Return the rows of a type of communication on devices, by their ids.
+    """Return the rows of a type of communication on devices, by rank and id.
 
     Not every file has them in that order. By it, the k-th collectives of a group on its ranks
     belong together, and so do the k-th messages with the same ends and tag.
     """
     rows = np.flatnonzero((events["type"] == kind) & ~events["on_host"])
-    return rows[np.argsort(events["id"][rows], kind="stable")]
+    return rows[np.lexsort((events["id"][rows], events["rank"][rows]))]
 
 
 def kinds_of(events: Events, rows: Ints) -> Floats:

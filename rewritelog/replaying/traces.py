@@ -107,7 +107,7 @@ def workload_of(
     The SEBs have these names. It is for replays with communication as recorded, or for those on a
     network.
     """
-    parts, sends, receives = _communicating(traces, events)
+    parts, sends, receives = (communicating(events, kind) for kind in traces.communicating)
     sent, received = _messages(events, sends, receives)
     deps = events.dependencies()
     lanes, lane = lanes_of(traces, events, by_group=recorded)
@@ -154,12 +154,6 @@ def workload_of(
     )
     seconds = tuple(Seconds(events[name][order]) for name in durations)
     return Workload(sebs, seconds, names=names.distinct, nodes=nodes)
-
-
-def _communicating(traces: Traces, events: Events) -> list[Ints]:
-    """Return the parts of collectives, the sends and the receives, each by rank and id."""
-    by_id = (communicating(events, kind) for kind in traces.communicating)
-    return [rows[np.argsort(events["rank"][rows], kind="stable")] for rows in by_id]
 
 
 def _collectives(events: Events, parts: Ints) -> tuple[Ints, Ints]:
