@@ -23,7 +23,6 @@ from rewritelog.formats.traces import (
     NO_ROW,
     Collective,
     Events,
-    Part,
     Traces,
     Unit,
     communicating,
@@ -191,17 +190,12 @@ def _collective_text(kind: float, size_bytes: float) -> str:
 
 def _check_rank(traces: Traces, unit: Unit) -> tuple[Findings, Collectives]:
     findings = Findings()
-
-    def counted() -> Iterator[Part]:
-        for part in traces.read(unit):
-            findings.sebs += len(part)
-            yield part
-
     try:
-        events = loaded(counted(), ("comm_type", "comm_size", "group"))
+        events = loaded(traces.read(unit), ("comm_type", "comm_size", "group"))
     except RewriteLogError as error:
         findings.add_unreadable(unit.path, error)
         return findings, {}
+    findings.sebs = len(events)
     for rule, rows, message in _violations(traces, events):
         first = [
             Finding(
