@@ -207,28 +207,31 @@ class Rounding(Struct, frozen=True):
 NOT_ROUNDED = Rounding()
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_PACKED_LEVEL = 6
+_PACKED_LEVEL, _GZIP_BITS = 6, 16 + zlib.MAX_WBITS
 _MOST_MICROS = 2.0**64
 
 
 class UnitWriter:
-    """Writes the parts of a unit in whole microseconds, and packed if the unit is.
+    """Rounds the durations of a unit to whole microseconds, and makes the bytes of its parts.
 
     The running sum of new durations is rounded, so errors of single durations do not add up.
     """
 
-    def __init__(self, unit: Unit, sink: Callable[[Bytes], None]) -> None:
-        self._sink = sink
-        self._packer = (
-            zlib.compressobj(_PACKED_LEVEL, wbits=16 + zlib.MAX_WBITS) if unit.is_packed else None
-        )
+    def __init__(self) -> None:
         self._carried = 0.0
         """The exact sum of new durations minus the written sum, in microseconds."""
-        self.rounding = NOT_ROUNDED
-        """By how much new durations were rounded so far."""
+        self._rounding = NOT_ROUNDED
 
-    def write(self, part: Part, duration_s: Floats, changes: Flags) -> Keys:
-        """Write a part with new durations where `changes`; return all as written, in µs."""
+    @property
+    def rounding(self) -> Rounding:
+        """By how much new durations were rounded so far."""
+        return self._rounding + Rounding(file_s=1e-6 * abs(self._carried))
+
+    def written(self, part: Part, duration_s: Floats, changes: Flags) -> tuple[Bytes, Keys]:
+        """Return the bytes of the next part with new durations where `changes`, packed as they are.
+
+        Also return all durations as written, in µs.
+        """
         micros = np.where(changes, duration_s * 1e6, 0.0)
         bad = np.flatnonzero(~(micros < _MOST_MICROS))
         if len(bad):
@@ -240,22 +243,16 @@ class UnitWriter:
         rest = np.cumsum(np.concatenate([[self._carried], micros - rounded]))
         rounded += np.diff(np.floor(rest + 0.5))
         self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
-        self.rounding += Rounding(
+        self._rounding += Rounding(
             item_s=1e-6 * float(np.abs(rounded - micros).max(initial=0.0)),
             to_zero=int(np.count_nonzero((rounded == 0) & (micros > 0))),
         )
         new = np.where(changes, np.maximum(rounded, 0.0).astype(np.uint64), part["duration_us"])
         data = part.written(new)
-        if self._packer is not None:
-            data = np.frombuffer(self._packer.compress(data.tobytes()), dtype=np.uint8)
-        self._sink(data)
-        return new
-
-    def close(self) -> None:
-        """Flush the packed data, and take the rounding of the sum into account."""
-        self.rounding += Rounding(file_s=1e-6 * abs(self._carried))
-        if self._packer is not None:
-            self._sink(np.frombuffer(self._packer.flush(), dtype=np.uint8))
+        if part.unit.is_packed:  # one gzip file after the other is a gzip file
+            packed = zlib.compress(data.tobytes(), _PACKED_LEVEL, _GZIP_BITS)
+            data = np.frombuffer(packed, dtype=np.uint8)
+        return data, new
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from rewritelog.arrays import Bytes, Floats, Table
+from rewritelog.arrays import Floats, Table
 from rewritelog.commands.durations import DilationRules, DurationOptions
 from rewritelog.core import core
 from rewritelog.errors import UsageError
@@ -59,19 +59,14 @@ class TraceTask(Struct, frozen=True):
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
         statistics, sums = BlockStatistics(size_bytes=unit.size_bytes), no_sums(1)
-        written, kept = 0, list[Events]()
-
-        def sink(data: Bytes) -> None:
-            nonlocal written
-            files.write(unit.path.name, data, written)
-            written += len(data)
-
-        writer = UnitWriter(unit, sink)
-        changed = False
+        writer, kept = UnitWriter(), list[Events]()
+        offset, changed = 0, False
         for part in self.logs.read(unit):
             predicted, patterns = self.predict(part)
             old_s, new_s = part["duration_s"], part["new_s"]
-            new_s = writer.write(part, new_s, new_s != old_s) / 1e6
+            data, new_us = writer.written(part, new_s, new_s != old_s)
+            files.write(unit.path.name, data, offset)
+            offset, new_s = offset + len(data), new_us / 1e6
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
             statistics.matched_patterns |= patterns
             if self.params is not None:
@@ -83,7 +78,6 @@ class TraceTask(Struct, frozen=True):
                 kept.append(part.only((*_REPLAYED, "new_s")))
             else:
                 kept.clear()
-        writer.close()
         statistics.rounding = writer.rounding
         statistics.kept = [joined(kept)] if kept else []
         statistics.set_durations(np.array([unit.rank]), sums)

@@ -300,12 +300,12 @@ def compare_dry_run(task: Task, jobs: int = 0) -> Totals:
 
 
 def _unit_compared(task: TraceTask, unit: Unit) -> Totals:
-    totals, writer = Totals(), UnitWriter(unit, lambda _: None)
+    totals, writer = Totals(), UnitWriter()
     for part in task.logs.read(unit):
         task.predict(part)
         names, old_s, new_s = part["name"], part["duration_s"], part["new_s"]
-        written_s = writer.write(part, new_s, new_s != old_s) / 1e6
-        sides = [NamedDurations(names.number, seconds) for seconds in (old_s, written_s)]
+        _, new_us = writer.written(part, new_s, new_s != old_s)
+        sides = [NamedDurations(names.number, seconds) for seconds in (old_s, new_us / 1e6)]
         add_rows(totals.by_name, rows_of(names.distinct, sides, sides))
     return totals
 

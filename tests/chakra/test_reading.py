@@ -49,12 +49,12 @@ def parts_of(path: Path) -> list[NodePart]:
 
 def written(traces: ChakraTraces, unit: Unit, factor: float = 1.0) -> bytes:
     """The bytes of a unit, with all durations multiplied by a factor."""
-    out: list[bytes] = []
-    writer = UnitWriter(unit, lambda data: out.append(data.tobytes()))
-    for part in traces.read(unit):
-        writer.write(part, part["duration_s"] * factor, np.full(len(part), factor != 1))
-    writer.close()
-    return b"".join(out)
+    writer = UnitWriter()
+    datas = (
+        writer.written(part, part["duration_s"] * factor, np.full(len(part), factor != 1))[0]
+        for part in traces.read(unit)
+    )
+    return b"".join(data.tobytes() for data in datas)
 
 
 def every_attribute() -> dict[str, tuple[str, object]]:
@@ -218,11 +218,9 @@ def test_a_changed_duration_changes_its_field_and_the_length_alone(tmp_path: Pat
 
 def test_a_duration_that_was_missing_is_inserted_in_the_order_of_fields(tmp_path: Path) -> None:
     traces = opened(write_traces(tmp_path / "t", [[node(1, duration=0, shapes="[[3]]")]]))
-    out: list[bytes] = []
-    writer = UnitWriter(traces.files[0], lambda data: out.append(data.tobytes()))
     (part,) = traces.read(traces.files[0])
-    writer.write(part, np.array([3e-4]), np.array([True]))
-    assert b"".join(out) == trace([node(1, duration=300, shapes="[[3]]")])
+    data, _ = UnitWriter().written(part, np.array([3e-4]), np.array([True]))
+    assert data.tobytes() == trace([node(1, duration=300, shapes="[[3]]")])
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.37, 1.7])

@@ -252,13 +252,12 @@ def chakra_check(work: Path) -> tuple[Check, list[bytes]]:
     def write() -> None:
         traces = open_chakra(path)
         assert traces is not None
-        writer = UnitWriter(traces.files[0], lambda _: None)
+        writer = UnitWriter()
         for part in traces.read(traces.files[0]):
             for name in ("waits", "name", "shapes", "lane", "rest", "num_ops", "group"):
                 assert len(part[name]) == len(part)
             assert len(part["waited_for"]) == part["waits"].sum()
-            writer.write(part, part["duration_s"] * 0.5, part["on_host"])
-        writer.close()
+            writer.written(part, part["duration_s"] * 0.5, part["on_host"])
 
     def check(data: bytes) -> bool:
         path.write_bytes(data)
