@@ -167,7 +167,7 @@ CORE void read_deps(const uint8_t *buf, const trace_node *nodes, int64_t nodes_l
 CORE void hash_nodes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                      uint64_t *hashes);
 
-/* Fill `attributes` (names, nodes) with the last attribute of each name in each node. The names are
+/* Fill `attributes` (nodes, names) with the last attribute of each name in each node. The names are
    one after the other; `ends` has the end of each. */
 CORE void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
                           const uint8_t *names, const int64_t *ends, int64_t ends_len,

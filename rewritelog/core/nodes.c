@@ -283,11 +283,9 @@ static int64_t place_of(const uint8_t *text, int64_t bytes, const uint8_t *names
     return place;
 }
 
-/* Set `attributes` to an attribute's last value if its name is asked for; there is room for the
-   first name at 0, for the next one at `step`, and so on. */
+/* Set the one of `attributes` whose name an attribute has, if it is asked for, to its last value. */
 static void read_attribute(const uint8_t *buf, const wire_field *whole, const uint8_t *names,
-                           const int64_t *ends, int64_t ends_len, attribute *attributes,
-                           int64_t step)
+                           const int64_t *ends, int64_t ends_len, attribute *attributes)
 {
     attribute value = {.number = NAN};
     int64_t place = ends_len;
@@ -301,7 +299,7 @@ static void read_attribute(const uint8_t *buf, const wire_field *whole, const ui
             value = (attribute){.number = number_of(buf, &field)};
     }
     if (place < ends_len)
-        attributes[place * step] = value;
+        attributes[place] = value;
 }
 
 void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_len,
@@ -310,10 +308,10 @@ void read_attributes(const uint8_t *buf, const trace_node *nodes, int64_t nodes_
 {
     for (int64_t k = 0; k < nodes_len * ends_len; k++)
         attributes[k] = (attribute){.number = NAN};
-    for (int64_t k = 0; k < nodes_len; k++)
+    for (int64_t k = 0; k < nodes_len; k++, attributes += ends_len)
         for (wire_field field = {.end = nodes[k].body}; next_field(buf, nodes[k].end, &field);)
             if (field.number == ATTRIBUTES)
-                read_attribute(buf, &field, names, ends, ends_len, &attributes[k], nodes_len);
+                read_attribute(buf, &field, names, ends, ends_len, attributes);
 }
 
 static int64_t store_varint(uint8_t *out, uint64_t value)

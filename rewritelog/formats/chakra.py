@@ -102,9 +102,9 @@ class NodePart(Part):
             encoded = [text.encode() for text in names]
             texts = np.frombuffer(b"".join(encoded), dtype=np.uint8)
             ends = np.cumsum([*map(len, encoded)])
-            attributes = np.empty((len(names), len(self)), dtype=core.structs["attribute"])
+            attributes = np.empty((len(self), len(names)), dtype=core.structs["attribute"])
             core.read_attributes(self.buffer, self.nodes, texts, ends, attributes)
-            self._attributes |= zip(names, attributes, strict=True)
+            self._attributes |= zip(names, attributes.T, strict=True)
         return self._attributes[name]
 
     def number(self, name: str) -> Floats:
