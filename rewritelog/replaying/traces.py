@@ -90,9 +90,8 @@ def load_traces(tasks: Sequence[TraceTask], *, recorded: bool) -> tuple[Workload
     lacking, events = sum(rank.lacking for rank in ranks), joined([rank.events for rank in ranks])
     names, remarks = events["name"], [*task.about_types(int(events["chosen"].sum()))]
     remarks += [LACKING.format(count_text(lacking, "node"))] if lacking else []
-    read = task.params or task.groups
-    remarks += read.unused(matching(read.rules, names.distinct))
-    names = task.groups.grouped(names)
+    remarks += task.params.unused(matching(task.params.rules, names.distinct))
+    names = task.params.grouped(names)
     workload = workload_of(task.logs, events, names, [*named], recorded=recorded)
     asked = frozenset[str]().union(*(rank.asked for rank in ranks))
     uncovered = sum((rank.uncovered for rank in ranks), Counter[EventKey]())

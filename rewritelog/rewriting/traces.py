@@ -47,14 +47,17 @@ class TraceTask(Struct, frozen=True):
 
     logs: Traces
     predictor: Predictor
-    params: EventParams | None
-    """None if the model predicts nothing."""
-    groups: EventParams
-    """The groups by which a replay names nodes."""
+    params: EventParams
+    """The events and parameters of nodes, and the groups by which a replay names them."""
     dilations: DilationRules
     types: tuple[int, ...]
     most_kept: int = 0
     """Nodes are kept for a replay of at most this size (`BlockStatistics.replay_size`)."""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model predicts nodes."""
+        return self.predictor.fitted.uses_params
 
     def rewrite(self, unit: Unit, files: FlushingWork[Unit, BlockStatistics]) -> BlockStatistics:
         """Rewrite a unit, and write it to a file of its own; return its statistics."""
@@ -69,9 +72,7 @@ class TraceTask(Struct, frozen=True):
             offset, new_s = offset + len(data), new_us / 1e6
             statistics.add(_statistics(self, part, predicted, new_s, sums[0]))
             statistics.matched_patterns |= patterns
-            if self.params is not None:
-                rules = matching(self.params.rules, part["name"].distinct)
-                statistics.matched_rules |= rules
+            statistics.matched_rules |= matching(self.params.rules, part["name"].distinct)
             changed |= not np.array_equal(old_s, new_s)
             statistics.dependencies += int(part["waits"].sum())
             if statistics.replay_size <= self.most_kept:
@@ -88,13 +89,12 @@ class TraceTask(Struct, frozen=True):
 
     def about_params(self, statistics: BlockStatistics) -> Iterator[str]:
         """Yield warnings of unused rules of event params, and if no node is of the chosen types."""
-        if self.params is not None:
-            yield from self.params.unused(statistics.matched_rules)
+        yield from self.params.unused(statistics.matched_rules)
         yield from self.about_types(statistics.chosen)
 
     def about_types(self, chosen: int) -> Iterator[str]:
         """Yield a warning if no node is of the chosen types, and such nodes get new durations."""
-        if not chosen and (self.params is not None or self.dilations.factor != 1):
+        if not chosen and (self.predicts or self.dilations.factor != 1):
             types = ", ".join(self.logs.types[number] for number in self.types)
             yield f"there are no nodes of type {types}, so nothing gets a new duration"
 
@@ -107,7 +107,7 @@ class TraceTask(Struct, frozen=True):
         chosen, old_s = np.isin(part["type"], self.types), part["duration_s"]
         rows = np.flatnonzero(chosen)
         factors, patterns = dilations_of(self.dilations, len(rows), lambda: part["name"][rows])
-        params = NO_RECORDS if self.params is None else self.params.records(part, rows)[0]
+        params = self.params.records(part, rows)[0] if self.predicts else NO_RECORDS
         predicted = self.predictor.predict(params, np.array([part.unit.rank]))
         new_s, by_model = old_s.copy(), predicted.covered_seb
         new_s[rows] *= factors
@@ -140,7 +140,7 @@ def load_events(tasks: Mapping[str, TraceTask], parts: Iterable[Part]) -> Loaded
             part.columns[name] = part["new_s"]
         asked.update(event for event, _ in predicted.keys)
         uncovered += predicted.uncovered()
-        if task.params is not None:
+        if task.predicts:
             lacking += int(np.count_nonzero(part["chosen"])) - len(predicted.params.seb)
         loaded.append(part.only((*_REPLAYED, *tasks)))
     return Loaded(joined(loaded), frozenset(asked), uncovered, lacking)
@@ -157,11 +157,10 @@ def trace_task(
         name = predictor.fitted.name
         raise UsageError(f"the model {name!r} reads counters: {traces.title} have none")
     choice = options if isinstance(options, NodeChoice) else NodeChoice()
-    predicts, names_groups = predictor.fitted.uses_params, options.names_groups
-    read = read_event_params(choice.event_params if predicts or names_groups else None)
-    params, groups = read if predicts else None, read if names_groups else EventParams()
+    is_read = predictor.fitted.uses_params or options.names_groups
+    params = read_event_params(choice.event_params if is_read else None)
     types = traces.type_numbers(choice.types)
-    return TraceTask(traces, predictor, params, groups, options.dilations, types, most_kept)
+    return TraceTask(traces, predictor, params, options.dilations, types, most_kept)
 
 
 def _statistics(
@@ -194,7 +193,7 @@ def _statistics(
     irregularity = Irregularity.of((part.unit.rank, part.first), len(lacking), places)
     return BlockStatistics(
         counts=counts,
-        irregularities={"lacking": irregularity} if places and task.params is not None else {},
+        irregularities={"lacking": irregularity} if places and task.predicts else {},
         events=predicted.by_event(records),
         on_device_s=float(new_s[on_device].sum()),
         chosen=int(np.count_nonzero(part["chosen"])),
