@@ -22,7 +22,7 @@ from rewritelog.core import NumberedTexts, core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import COMMUNICATION, Part, Traces, Unit
-from rewritelog.text import bytes_text, count_text
+from rewritelog.text import bytes_text
 
 PART_BYTES = 8 << 20
 """The bytes that are read at a time; a part has no more, unless one node has."""
@@ -217,9 +217,8 @@ class ChakraTraces(Traces):
                 if fault[core.FAULT_CODE] not in (core.WIRE_OK, core.MESSAGE_CUT):
                     raise _fault(unit, first, offset, fault)
         except EOFError as error:
-            before = f"{count_text(max(first, 0), 'node')} can be read before that"
-            problem = f"damaged gzip data ({error}): {before}"
-            raise DamagedLogError(Location(unit.path), problem) from error
+            problem = f"damaged gzip data ({error})"
+            raise _damage(unit, first, offset + len(buffer), problem) from error
         if at < len(buffer):
             raise _fault(unit, first, offset, fault)
         if first < 0:
@@ -227,17 +226,18 @@ class ChakraTraces(Traces):
 
 
 def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
-    """Return a fault of the walk in a node, or in the metadata (−1), as an error.
-
-    `offset` is where the walked buffer begins.
-    """
+    """Return a fault of the walk as an error; `offset` is where the walked buffer begins."""
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
     if node < 0:
         problem = f"the metadata, its first message: {problem}"
         problem += " (is it a trace in binary form, made since October 2023?)"
+    return _damage(unit, node, offset + int(fault[core.FAULT_AT]), problem)
+
+
+def _damage(unit: Unit, node: int, at: int, problem: str) -> DamagedLogError:
+    """Return the error for damage at a byte, in a node or before the first one (−1)."""
     if unit.is_packed:
         problem += "; the byte is one of the unpacked data"
-    at = offset + int(fault[core.FAULT_AT])
     return DamagedLogError(Location(unit.path, at, node=node if node >= 0 else None), problem)
 
 

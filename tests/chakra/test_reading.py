@@ -1,6 +1,7 @@
 """Chakra traces read and written: bytes, columns, damage."""
 
 import gzip
+import re
 import subprocess
 import zlib
 from bisect import bisect_right
@@ -341,12 +342,9 @@ def test_cut_gzip_data_are_read_up_to_the_cut(tmp_path: Path, size: float) -> No
     path.write_bytes(kept)
     left = len(zlib.decompressobj(31).decompress(kept))
     whole = bisect_right(range(1, 3001), left, key=lambda count: len(trace(nodes[:count])))
-    with pytest.raises(
-        DamagedLogError, match=r"Compressed file ended before .*: ([0-9]+)"
-    ) as error:
+    message = f"{path}, byte {left}, node {whole}: damaged gzip data (Compressed file ended before"
+    with pytest.raises(DamagedLogError, match=re.escape(message)):
         parts_of(path)
-    assert f"{path}: damaged gzip data (" in str(error.value)
-    assert str(error.value).endswith(f": {whole:,} nodes can be read before that")
 
 
 @pytest.mark.parametrize("at", [3, 14, -8])
@@ -355,7 +353,7 @@ def test_damaged_gzip_data_are_told(tmp_path: Path, at: int) -> None:
     packed[at] ^= 0xFF
     path = tmp_path / "run.0.et.gz"
     path.write_bytes(packed)
-    with pytest.raises(DamagedLogError, match=r"run\.0\.et\.gz: damaged gzip data"):
+    with pytest.raises(DamagedLogError, match=r"run\.0\.et\.gz, byte [0-9]+.*: damaged gzip data"):
         parts_of(path)
 
 
