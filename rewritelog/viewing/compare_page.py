@@ -43,7 +43,7 @@ def compare_page(report: CompareReport) -> str:
     names = dict.fromkeys(event for of_event in errors.values() for event in of_event)
     events = sorted(names, key=least, reverse=True)
     labels = dict(zip(events, shorten_all(events, LABEL_WIDTH), strict=True))
-    plot = new_plot("predicted time", "measured time", height=480, seconds="xy", name="event")
+    plot = new_plot("predicted time", "measured time", height=370, seconds="xy", name="event")
     for number, model in enumerate(errors):
         style = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
         add_marks(plot, new_source(f"model-{number}", "x", "y"), "x", "y", *style, model)

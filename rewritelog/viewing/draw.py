@@ -254,7 +254,7 @@ def _timelines(view: TimelineView, panel: Panel, x_range: Any, name: str) -> Any
         "time",
         panel.run.logs.terms.rows[0],
         rows=view.row_labels,
-        height=int(np.clip(24 * view.rows + 140, 260, 900)),
+        height=int(np.clip(24 * view.rows + 30, 150, 790)),
         x_range=x_range or Range1d(start=bounds[0], end=bounds[1], bounds=bounds),
         active_scroll="xwheel_zoom",
         active_drag="xbox_zoom",
@@ -301,7 +301,7 @@ def _busy_plot(view: TimelineView, panel: Panel, x_range: Any) -> Any:
     """Return the plot of the share of PEs in each layer over time, one layer above the other."""
     edges, shares = view.in_steps(panel)
     plot = new_plot(
-        "time", "busy, %", height=220, x_range=x_range, y_range=(0, 100), **_over_time(view)
+        "time", "busy, %", height=140, x_range=x_range, y_range=(0, 100), **_over_time(view)
     )
     stacked = [layer for layer in sorted(view.shown_layers) if not view.over_names(layer)]
     columns = {str(layer): 100 * np.repeat(shares[:, layer], 2) for layer in stacked}

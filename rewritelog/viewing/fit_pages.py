@@ -262,7 +262,7 @@ def _graphs(*, editable: bool) -> dict[str, Any]:
     )
     graphs: dict[str, Any] = {}
     for name, (x, y, x_label, y_label, seconds) in _AXES.items():
-        height = 470 if name == "fit" else 400
+        height = 360 if name == "fit" else 290
         plot = new_plot(x_label, y_label, height=height, seconds=seconds, tools=tools, name=name)
         graphs[name] = plot
         if name == "predicted":

@@ -79,7 +79,7 @@ def _matrix_plot(counts: Ints, pes: int, unit: str) -> Any:
 
     first, last = -0.5, pes - 0.5  # the number of a PE is in the middle of its row or column
     plot = new_plot(
-        "to PE", "from PE", height=520, x_range=(first, last), y_range=(last, first), whole="xy"
+        "to PE", "from PE", height=440, x_range=(first, last), y_range=(last, first), whole="xy"
     )
     most = int(counts.max())
     least = int(counts[counts > 0].min(initial=max(1, most)))
@@ -124,7 +124,7 @@ def _sizes(traffic: Traffic) -> Section:
     """Return the section of the histogram of message sizes."""
     classes = traffic.size_classes()
     labels = [bytes_text(least) if least else "0 bytes" for least, _, _ in classes]
-    plot = new_plot("size of the message, at least", "messages", height=320, x_range=labels)
+    plot = new_plot("size of the message, at least", "messages", height=240, x_range=labels)
     plot.vbar(x=labels, top=[count for _, _, count in classes], width=0.9, color=COLOURS[0])
     plot.y_range.start = 0
     rows = [(f"{least:,}", f"{most:,}", f"{count:,}") for least, most, count in classes]

@@ -94,9 +94,6 @@ def page_text(
     from bokeh.resources import Resources  # noqa: PLC0415
 
     plots = {str(k): section.plot for k, section in enumerate(sections) if section.plot}
-    for section in sections:
-        if section.plot and section.plot.legend:
-            _put_legend_below(section.plot)
     script, divs = components(plots) if plots else ("", {})
     for number, random_id in enumerate(_RANDOM_ID.findall("".join((*divs.values(), script)))):
         script = script.replace(random_id, f"bokeh-{number}")  # so that equal runs make equal pages
@@ -123,18 +120,6 @@ def page_text(
         scripts=dict.fromkeys(["pages.js", *(part.script for part in sections if part.script)]),
         data={name: json_of(value) for name, value in data},
     )
-
-
-def _put_legend_below(plot: Any) -> None:
-    """Move a plot's legend below it, where a script gives it as many columns as there is room."""
-    legend = plot.legend[0]
-    plot.add_layout(legend, "below")
-    legend.orientation = "horizontal"
-    legend.location = "left"
-    legend.margin = legend.padding = 2
-    legend.spacing = 8
-    legend.border_line_alpha = 0.0
-    legend.label_text_font_size = "9pt"
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -44,6 +44,13 @@ _TOOLBAR_STYLE = (
 )
 """Without a fixed width, Bokeh moves some tools into a menu."""
 
+_LEGEND_STYLE = (
+    ":host { width: 0; min-width: 100%; grid-template-columns: 100%; } "
+    ".bk-grid { display: flex; flex-wrap: wrap; width: auto; gap: 0 8px; } "
+    ".bk-item { max-width: 100%; } .bk-label { white-space: normal; }"
+)
+"""Items are beside each other as far as there is room in the width of the plot."""
+
 
 def is_wide(low: float, high: float) -> bool:
     """Return whether a range calls for a logarithmic axis, as the pages' scripts decide it."""
@@ -63,6 +70,7 @@ def new_plot(
 ) -> Any:
     """Return an empty figure as wide as its section, whose heading is its title.
 
+    `height` is that of its frame in pixels; axes, toolbar and the legend below it are added to it.
     `seconds` names the axes with times in seconds, `whole` those of whole numbers: `x`, `y` or
     `xy`. `rows` are labels of rows of height 1 from the top, which decide the figure's height if
     none is given: the middle of the first is at 0.5. `more` is passed on to Bokeh.
@@ -73,17 +81,26 @@ def new_plot(
         FixedTicker,
         PrintfTickFormatter,
     )
+    from bokeh.models.annotations import Legend  # noqa: PLC0415 - an extra
     from bokeh.plotting import figure  # noqa: PLC0415 - an extra
 
     plot = figure(
         x_axis_label=x_label,
         y_axis_label=y_label,
-        height=height or min(1600, 130 + 24 * len(rows)),
+        frame_height=height or min(1500, 30 + 24 * len(rows)),
         tools=tools,
         toolbar_location="above",
         sizing_mode="stretch_width",
         **more | ({"y_range": (len(rows), 0)} if rows else {}),
     )
+    legend = Legend(
+        location="left",
+        margin=2,
+        border_line_color=None,
+        label_text_font_size="9pt",
+        stylesheets=[_LEGEND_STYLE],
+    )
+    plot.add_layout(legend, "below")
     for axis in plot.axis:
         if isinstance(axis.formatter, BasicTickFormatter):  # it writes 1.000e-3 for 0.001
             axis.formatter = PrintfTickFormatter(format="%.6g")

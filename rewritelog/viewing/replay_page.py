@@ -176,7 +176,7 @@ def _sweep_plot(curves: Curves) -> Any:
     plot = new_plot(
         f"{curves.axis} in {unit}" if unit not in ("", "s") else curves.axis,
         "predicted run time",
-        height=420,
+        height=310,
         seconds="xy" if unit == "s" else "y",
         x_axis_type="log" if curves.is_logarithmic else "linear",
     )

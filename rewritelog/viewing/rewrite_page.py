@@ -104,7 +104,7 @@ def _shares_section(report: RewriteReport) -> Section:
     names = [DETERMINED[part] for part in parts]
     bars = dict(zip(names, np.transpose([old_s, new_s])[parts], strict=True))
     plot = new_plot(
-        f"time of all {items}", "durations", height=220, seconds="x", tools="save", rows=[*_SIDES]
+        f"time of all {items}", "durations", height=110, seconds="x", tools="save", rows=[*_SIDES]
     )
     plot.hbar_stack(
         names,
@@ -203,7 +203,7 @@ def _names_section(what: str, ranked: Named) -> Section:
 def _histograms(rows: Named) -> Section:
     """Return the section of histograms of ratios of durations."""
     plot = new_plot(
-        "duration after / duration before", "number", height=340, name="ratios", x_axis_type="log"
+        "duration after / duration before", "number", height=260, name="ratios", x_axis_type="log"
     )
     plot.quad(
         left="left",
@@ -240,7 +240,7 @@ def _busy_section(report: RewriteReport) -> Section:
     """Return the section of the PEs' busy time before and after."""
     first, old_s, new_s, width = busy_groups(report)
     lane = report.terms.lane
-    plot = new_plot(lane, "busy time", height=340, seconds="y", whole="x")
+    plot = new_plot(lane, "busy time", height=230, seconds="y", whole="x")
     for (side, style), values, dash in zip(
         _SIDES.items(), (old_s, new_s), ("dashed", "dotdash"), strict=True
     ):

@@ -39,7 +39,7 @@ def sample_page(report: SampleReport) -> str:
     ]
     sections = [Section("Events of the run", table=report.table)]
     if views:
-        plot = new_plot("p1", "p2", height=560, name="sample")
+        plot = new_plot("p1", "p2", height=450, name="sample")
         for name, style in _MARKS.items():
             add_marks(plot, new_source(name, "x", "y"), "x", "y", *style, line_width=1.5)
         plot.legend.click_policy = "hide"

@@ -5,11 +5,10 @@ const Pages = (() => {
   const MOST_ROWS = 100;
   const UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
   const PAPER_WIDTH = 700, TEXT_HEIGHT = 11; // A4 and Letter upright, between usual margins
-  const LETTER_WIDTH = 5.8, KEY_WIDTH = 34, ROW_HEIGHT = 28, MOST_COLUMNS = 6; // of legends
   const NARROW = 600, MOST_LETTERS = 28;
   const byId = (id) => document.getElementById(id);
   const json = (id) => JSON.parse(byId(id).textContent);
-  const models = new Map(), heights = new Map(), whole = new Map();
+  const models = new Map();
 
   function model(name) {
     for (const root of models.has(name) ? [] : Bokeh.documents) {
@@ -132,42 +131,14 @@ const Pages = (() => {
     for (const [place, words] of Object.entries(labels)) {
       for (const side of plot[place]) if ("axis_label" in side) side.axis_label = words;
     }
-    for (const legend of legendsOf(plot)) {
-      for (const item of legend.items) {
-        const visible = item.renderers.some((drawn) => drawn.data_source.get_length() > 0);
-        if (item.visible !== visible) item.visible = visible;
-      }
+    for (const item of plot.below.flatMap((side) => side.items ?? [])) {
+      item.visible = item.renderers.some((drawn) => drawn.data_source.get_length() > 0);
     }
-    fitLegends(plot);
   }
 
-  const legendsOf = (plot) => plot.below.filter((one) => one.items);
-
-  // Cuts the middle out of the name in a label of more than `most` letters; shares after it stay.
-  function cut(label, most) {
-    const [, name, shares = ""] = label.match(/^(.*?)( \([^()]* %\))?$/s);
-    const half = (most - shares.length) / 2;
-    return label.length > most ? `${name.slice(0, half)}…${name.slice(1 - half)}${shares}` : label;
-  }
-
-  // Gives the legends below a plot as many columns as fit into its width, and the plot room for rows.
-  function fitLegends(plot) {
-    if (!heights.has(plot)) heights.set(plot, plot.height);
-    let height = heights.get(plot);
-    for (const legend of legendsOf(plot)) {
-      for (const item of legend.items.filter((one) => one.label?.value)) {
-        if (!whole.has(item)) whole.set(item, item.label.value);
-        item.label = { value: cut(whole.get(item), (plot.inner_width - KEY_WIDTH) / LETTER_WIDTH) };
-      }
-      const labels = legend.items.filter((item) => item.visible)
-        .flatMap((item) => item.get_labels_list_from_label_prop());
-      const longest = Math.max(1, ...labels.map((label) => label.length));
-      const most = Math.floor(plot.inner_width / (LETTER_WIDTH * longest + KEY_WIDTH));
-      legend.ncols = Math.max(1, Math.min(most, MOST_COLUMNS));
-      height += ROW_HEIGHT * (Math.ceil(labels.length / legend.ncols) - 1);
-    }
-    if (plot.height !== height) plot.height = height;
-  }
+  // Cuts the middle out of a label of more than `most` letters.
+  const cut = (label, most) =>
+    (label.length > most ? `${label.slice(0, most / 2)}…${label.slice(1 - most / 2)}` : label);
 
   function whenDrawn(names, then) {
     if (Bokeh.documents.length && names.every(model)) then();
@@ -185,10 +156,6 @@ const Pages = (() => {
         if (innerWidth < NARROW && one.major_label_overrides) {
           const labels = [...one.major_label_overrides];
           one.major_label_overrides = new Map(labels.map(([at, label]) => [at, cut(label, MOST_LETTERS)]));
-        }
-        if (one.below) {
-          one.properties.inner_width.change.connect(() => fitLegends(one));
-          fitLegends(one);
         }
       }
     }
