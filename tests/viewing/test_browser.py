@@ -436,6 +436,7 @@ def test_a_fit_is_mended_in_the_live_page_and_used(tmp_path: Path) -> None:
         assert opened.errors == []
         process.send_signal(signal.SIGINT)
         assert process.wait(HANGS_S) == 0
+        opened.page.click("#save")
         opened.page.wait_for_selector("#gone:visible")
         origin = address.rsplit("/", 2)[0]
         assert {url for url in opened.requests if not url.startswith(origin)} == set()

@@ -4,7 +4,6 @@
 (() => {
   const { byId, element, fillTable, floats, percent, text, time } = Pages;
   const OPTIONS = ["weights", "loss", "exact_match"];
-  const ALIVE_MS = 1000; // how often the server is asked whether it is there
   const given = Pages.json("explore-data");
   const states = [];
   let left = new Set();
@@ -261,11 +260,6 @@
     say(`${answer.data.label}: R² ${text(answer.state.numbers["R² on held-out lines"], 4)} on held-out lines`);
   }
 
-  // Without an answer, the server is gone.
-  async function hear() {
-    if (await ask({ do: "alive" })) setTimeout(hear, ALIVE_MS);
-  }
-
   // Requests the first fits that are missing, one at a time for each core.
   async function fitFirst() {
     const waiting = [...Array(given.count).keys()].filter((event) => !known.has(event));
@@ -393,7 +387,6 @@
     say(`${known.size} of ${given.count} events are fitted …`);
     enable();
     Object.keys(changed).forEach((event) => load(Number(event)));
-    hear();
     fitFirst();
   }
 

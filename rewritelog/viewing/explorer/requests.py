@@ -21,10 +21,6 @@ class _Request(Struct, forbid_unknown_fields=True, tag_field="do", tag=str.lower
     """The choices for all events that the page has changed, by number."""
 
 
-class Alive(_Request):
-    """Request that shows that the server is there."""
-
-
 class Stop(_Request):
     """Request to stop a fit, or else the first fits."""
 
@@ -69,7 +65,7 @@ class Fit(Show):
     """Whether to fit it with its first choices; then only its row is shown."""
 
 
-Request: TypeAlias = Alive | Save | Stop | Rewrite | Show | Predict | Check | Fit
+Request: TypeAlias = Save | Stop | Rewrite | Show | Predict | Check | Fit
 
 _DECODER: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
 
