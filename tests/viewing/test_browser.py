@@ -334,7 +334,7 @@ def test_a_formula_that_is_mended_is_no_longer_called_invalid(tmp_path: Path) ->
     with fitted_page(timings, "-o", tmp_path) as opened:
         opened.page.wait_for_selector("#candidates input")
         opened.page.fill("#terms", "lg(p1)")
-        wait_for_status(opened, "the formula is invalid")
+        wait_for_status(opened, "formula:1:1")
         opened.page.fill("#terms", "log(p1)")
         opened.page.wait_for_selector("#terms-error:empty", state="attached")
         assert opened.page.inner_text("#status") == ""

@@ -296,15 +296,9 @@
       : `the fit was stopped: ${known.size} of ${given.count} events are fitted`);
   }
 
-  function failed(message) {
-    const field = message.where === "category" ? "category" : "terms";
-    const source = field === "terms" ? lines()[message.line - 1] : byId("category").value;
-    let words = message.error;
-    if (message.line && message.column && source !== undefined) {
-      words += `\n${source}\n${" ".repeat(Math.max(0, message.column - 1))}^`;
-    }
-    byId("terms-error").textContent = words;
-    say(message.line ? "the formula is invalid" : message.error);
+  function failed({ error }) {
+    byId("terms-error").textContent = error;
+    say(error);
   }
 
   // Takes back what `failed` said.

@@ -29,7 +29,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from rewritelog.errors import RewriteLogError, spelled
-from rewritelog.models.expressions import FormulaError
 from rewritelog.models.fitted import Fitted
 from rewritelog.running.engines import cores
 from rewritelog.stopping import SIGNALS
@@ -176,9 +175,6 @@ class Explorer(ThreadingTCPServer):
             request = requests.read_request(body, self.session.events)
             self._check_possible(request)
             return self._do(request)
-        except FormulaError as error:
-            place = {"line": error.line, "column": error.column, "where": error.name}
-            return {"error": str(error), **place}
         except RewriteLogError as error:
             return {"error": str(error)}
         except CancelledError:
