@@ -360,20 +360,18 @@ def _window(
 def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Panel:
     rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
     all_bars, bar_count = list[Bars](), 0
-    parts, steps = np.zeros((2, view.rows, view.columns + 1, len(view.layers)))
+    times = np.zeros((view.rows, 2, view.columns + 1, len(view.layers)))
     for part in run.map(partial(_panel_part, view, rows), view.colour_by):
-        for sums, added in zip((parts, steps), part.times, strict=True):
-            sums.reshape(-1)[added.cells] += added.times
-        sebs, left_out, bar_count = (
-            sebs + part.sebs,
-            left_out + part.left_out,
-            bar_count + part.bar_count,
-        )
+        times.reshape(-1)[part.cells] += part.times
+        sebs += part.sebs
+        left_out += part.left_out
+        bar_count += part.bar_count
         all_bars.append(part.bars)
         if bar_count > MOST_BARS:
             all_bars.clear()
     members = np.bincount(rows[rows >= 0])
-    cells = (parts + steps.cumsum(axis=1))[:, :-1] / members[:, None, None]
+    parts, steps = times[:, 0], times[:, 1].cumsum(axis=1)
+    cells = (parts + steps)[:, :-1] / members[:, None, None]
     if view.colour_by == "event":  # brackets lie within their SEBs
         cells[:, :, -1] = np.maximum(cells[:, :, -1] - cells[:, :, :-1].sum(axis=2), 0.0)
     over_time = np.einsum("rcl,r->cl", cells, members / members.sum())
@@ -390,13 +388,6 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     return Panel(*drawn, extent.malformed)
 
 
-class _CellTimes(NamedTuple):
-    """PE time by cell, as indices into the flat array of shape (rows, columns + 1, layers)."""
-
-    cells: Ints
-    times: Floats
-
-
 class _PanelPart(NamedTuple):
     """What is drawn of some SEBs and brackets."""
 
@@ -404,8 +395,10 @@ class _PanelPart(NamedTuple):
     """Empty if there are too many to be drawn as bars."""
     bar_count: int
     """The number of SEBs and brackets in the time window."""
-    times: tuple[_CellTimes, _CellTimes]
-    """The parts and the steps of their PE time, from `_times`."""
+    cells: Ints
+    """Indices into the flat array of shape (rows, parts and steps, columns + 1, layers)."""
+    times: Floats
+    """What is to be added there."""
     sebs: int
     left_out: int
 
@@ -427,11 +420,11 @@ def _panel_part(view: TimelineView, rows: Ints, spans: Spans, /) -> _PanelPart:
     bars = Bars._make(columns).take(drawn)
     kept_bars = bars if len(drawn) <= MOST_BARS else bars.take(drawn[:0])
     sebs = np.count_nonzero(in_window[of_sebs])
-    return _PanelPart(kept_bars, len(drawn), _times(bars, view), int(sebs), int(left_out))
+    return _PanelPart(kept_bars, len(drawn), *_times(bars, view), int(sebs), int(left_out))
 
 
-def _times(bars: Bars, view: TimelineView) -> tuple[_CellTimes, _CellTimes]:
-    """Return the PE time of bars, as parts and steps.
+def _times(bars: Bars, view: TimelineView) -> tuple[Ints, Floats]:
+    """Return cells to which bars add PE time, as parts and steps, and the sum that they add.
 
     It is in units of a column's length: a PE that is busy throughout adds 1, and a SEB shorter than
     a column adds its fraction of it. A longer one is a step: +1 in its second column, −1 in its
@@ -444,24 +437,17 @@ def _times(bars: Bars, view: TimelineView) -> tuple[_CellTimes, _CellTimes]:
     first, last = left.astype(np.int64), right.astype(np.int64)
     long = first < last
     layers = len(view.layers)
-    begins = bars.row * (view.columns + 1) * layers + bars.layer
-    of_long, second, last = begins[long], first[long] + 1, last[long]
+    steps = (view.columns + 1) * layers
+    parts = 2 * steps * bars.row + bars.layer
+    of_long, second, last = parts[long], first[long] + 1, last[long]
     inside = np.where(long, first + 1 - left, right - left)
-    return (
-        _by_cell(
-            np.append(begins + first * layers, of_long + last * layers),
-            np.append(inside, right[long] - last),
-        ),
-        _by_cell(
-            np.append(of_long + second * layers, of_long + last * layers),
-            np.repeat([1.0, -1.0], len(last)),
-        ),
-    )
-
-
-def _by_cell(cells: Ints, times: Floats) -> _CellTimes:
-    """Return the sum of each cell to which anything is added; blocks have few rows."""
+    cells = np.concatenate([
+        parts + first * layers, of_long + last * layers,
+        of_long + steps + second * layers, of_long + steps + last * layers,
+    ])  # fmt: skip
+    ones = np.ones(len(last))
+    times = np.concatenate([inside, right[long] - last, ones, -ones])
     least = cells.min() if len(cells) else 0
-    sums = np.asarray(np.bincount(cells - least, times), dtype=np.float64)
+    sums = np.asarray(np.bincount(cells - least, times), np.float64)  # blocks have few rows
     used = np.flatnonzero(sums)
-    return _CellTimes(least + used, sums[used])
+    return least + used, sums[used]
