@@ -28,9 +28,3 @@ def points_of(event: dict[str, Any]) -> dict[str, Floats]:
     names += [f"p{k + 1}" for k in range(event["parameters"])]
     table = np.frombuffer(base64.b64decode(event["points"]), "<f4").reshape(len(names), -1)
     return dict(zip(names, table.astype(np.float64), strict=True))
-
-
-def rows_of(event: dict[str, Any]) -> list[int]:
-    """The rows of the event's lines that the points are."""
-    rows: list[int] = np.frombuffer(base64.b64decode(event["rows"]), "<u4").tolist()
-    return rows

@@ -218,7 +218,7 @@ def event_json(
         "steps": steps,
         "shown": len(rows),
         "points": _points(view, rows),
-        "rows": rows,
+        "rows": rows.tolist(),
     }
 
 

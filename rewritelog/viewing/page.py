@@ -150,8 +150,7 @@ def asset(name: str) -> str:
 def json_of(value: Any) -> str:
     """Return a value as JSON that a page can contain.
 
-    Structs become objects, and arrays base64 of their numbers in column-major order: 32-bit
-    floats, or integers of an array of integers.
+    Structs become objects, and arrays base64 of 32-bit floats in column-major order.
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), default=_json_value)
     return text.replace("<", "\\u003c")
@@ -160,9 +159,8 @@ def json_of(value: Any) -> str:
 def _json_value(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return structs.asdict(value)
-    kind = "<u4" if np.issubdtype(value.dtype, np.integer) else "<f4"
     with np.errstate(over="ignore"):
-        return base64.b64encode(value.astype(kind).tobytes(order="F")).decode()
+        return base64.b64encode(value.astype("<f4").tobytes(order="F")).decode()
 
 
 def page_of(result: object) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from commands import rewritelog as run
 from logbuilder import write_timings
-from pages import data_of, points_of, rows_of
+from pages import data_of, points_of
 
 import rewritelog
 from rewritelog.models.base import EventTimings, NoOptions
@@ -47,7 +47,7 @@ def test_a_page_holds_the_lines_and_what_is_predicted(page: Path) -> None:
     events = {event["event"]: event for event in data_of(page)["events"]}
     event = events[NAME]
     points = points_of(event)
-    assert rows_of(event) == list(range(31))
+    assert event["rows"] == list(range(31))
     assert points["measured"][:30] == pytest.approx([time for _, time, _ in LINES])
     assert points["predicted"][:30] == pytest.approx([time for _, time, _ in LINES], rel=0.05)
     assert points["outlier"].tolist() == [0] * 30 + [1]

@@ -2,12 +2,12 @@
 "use strict";
 
 const Events = (() => {
-  const { byId, text, time, percent, floats, integers, element, fillTable, MOST_ROWS } = Pages;
+  const { byId, text, time, percent, floats, element, fillTable, MOST_ROWS } = Pages;
   const PLAIN = ["measured", "predicted", "low", "high", "mark"];
   const state = { events: [], styles: [], event: 0, parameter: 1, shown: null, load: null };
 
   function columnsOf(event) {
-    const all = floats(event.points), columns = { row: integers(event.rows) };
+    const all = floats(event.points), columns = { row: event.rows };
     [...PLAIN, ...event.names.map((_, k) => `p${k + 1}`)].forEach((name, k) => {
       columns[name] = all.slice(k * event.shown, (k + 1) * event.shown);
     });

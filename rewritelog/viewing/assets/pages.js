@@ -47,14 +47,8 @@ const Pages = (() => {
     };
   }
 
-  function bytes(packed) {
-    const raw = atob(packed);
-    const array = new Uint8Array(raw.length);
-    for (let k = 0; k < raw.length; k++) array[k] = raw.charCodeAt(k);
-    return array.buffer;
-  }
+  const bytes = (packed) => Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0)).buffer;
   const floats = (packed) => Array.from(new Float32Array(bytes(packed)));
-  const integers = (packed) => Array.from(new Uint32Array(bytes(packed)));
 
   function element(tag, content, attributes = {}) {
     const made = document.createElement(tag);
@@ -171,6 +165,6 @@ const Pages = (() => {
     document.body.style.zoom = "";
   });
 
-  return { MOST_ROWS, byId, json, model, text, time, percent, mapped, delayed, floats, integers, element,
+  return { MOST_ROWS, byId, json, model, text, time, percent, mapped, delayed, floats, element,
     fillTable, isWide, fill, adjust, whenDrawn, ready };
 })();
