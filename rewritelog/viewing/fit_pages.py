@@ -211,12 +211,12 @@ def events_sections(views: Sequence[EventView], seen: str, *, editor: str = "") 
             html=asset("event_choice.html"),
             beside=f'<pre id="event-summary"></pre>{editor}<div id="event-warnings"></div>',
             name="event",
-            table_name="fit-table",
+            table_name="lines",
             script="events.js",
             data={"events-data": {"events": events, "styles": CURVE_STYLES}},
         ),
         *(
-            Section(heading, plot=graphs[name], in_grid=True, table_name=f"{name}-table", name=name)
+            Section(heading, plot=graphs[name], in_grid=True, name=name)
             for name, heading in _IN_GRID.items()
         ),
         Section("Terms and outliers", html=asset("event_details.html")),

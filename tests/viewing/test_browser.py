@@ -142,7 +142,7 @@ def test_a_saved_page_leads_from_the_overview_to_a_graph(tmp_path: Path) -> None
         opened.page.fill("#filter", "")
         opened.page.click("#overview thead th:nth-child(2) button")
         assert opened.page.locator("#overview tbody tr td").first.inner_text() == "flat(p1)"
-        assert opened.page.locator("#predicted-table tr").count() == 61
+        assert opened.page.locator("#lines tr").count() == 61
         assert opened.requests == [f"file://{tmp_path / 'p.html'}"]
         assert opened.errors == []
 

@@ -102,22 +102,16 @@ const Events = (() => {
     Pages.adjust("order", "");
   }
 
-  function fillTables(event, all, residuals) {
-    const rows = all.number.slice(0, MOST_ROWS).map((_, k) => k);
-    const name = event.parameters ? called(event, state.parameter) : "line";
-    const total = all.number.length;
-    const residual = (k) => text(residuals.exact[k], 3);
-    fillTable("predicted-table", "Measured against predicted",
-      ["line", "predicted", "measured", "from", "to"],
-      rows.map((k) => [String(all.order[k]),
-        ...["predicted", "measured", "low", "high"].map((column) => time(all[column][k]))]), total);
-    fillTable("fit-table", `Time against ${name}`, [name, "measured"],
-      rows.map((k) => [text(all.x[k], 6), time(all.measured[k])]), total);
-    const edge = residuals.clipped ? ` (${residuals.clipped} are drawn at the edge of the graph)` : "";
-    fillTable("residual-table", `Residuals against ${name}${edge}`, [name, "residual, %"],
-      rows.map((k) => [text(all.x[k], 6), residual(k)]), total);
-    fillTable("order-table", `Residuals in the order of the calls${edge}`, ["line", "residual, %"],
-      rows.map((k) => [String(all.order[k]), residual(k)]), total);
+  function fillLines(event, all, residuals) {
+    const parameter = event.parameters ? [called(event, state.parameter)] : [];
+    const rows = all.number.slice(0, MOST_ROWS).map((_, k) => [
+      String(all.order[k]), ...parameter.map(() => text(all.x[k], 6)),
+      ...["measured", "predicted", "low", "high"].map((column) => time(all[column][k])),
+      text(residuals.exact[k], 3),
+    ]);
+    const edge = residuals.clipped ? ` (${residuals.clipped} residuals are drawn at the edge of the graphs)` : "";
+    fillTable("lines", `The lines in the graphs${edge}`,
+      ["line", ...parameter, "measured", "predicted", "from", "to", "residual, %"], rows, all.number.length);
   }
 
   function fillTexts(event) {
@@ -199,7 +193,7 @@ const Events = (() => {
     const all = drawPoints(event, columns, residuals);
     drawCurves(event);
     adjust(event, all);
-    fillTables(event, all, residuals);
+    fillLines(event, all, residuals);
     document.documentElement.dataset.drawn = event.label;
     Pages.ready();
   });
