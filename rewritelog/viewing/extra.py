@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -56,25 +57,14 @@ def drawing(
 
         def saved(kind: str) -> bytes:
             content = io.BytesIO()
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", r"Glyph .* missing")
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.filterwarnings("always", "Glyph")
                 figure.savefig(content, format=kind, dpi=150, metadata={_CHANGING[kind]: None})
-            if kind != "svg":
-                _warn_of_boxes(figure)
+            texts = "".join(str(warning.message) for warning in caught) if kind != "svg" else ""
+            if boxes := sorted({chr(int(code)) for code in re.findall(r"Glyph (\d+)", texts)}):
+                shown = shorten(printable("".join(boxes)), 20)
+                why = f"the picture's font lacks {shown}, so that there are boxes"
+                warnings.warn(f"{why}: an .svg has the text", OutputWarning, stacklevel=3)
             return content.getvalue()
 
         yield figure, saved
-
-
-def _warn_of_boxes(figure: Any) -> None:
-    """Warn of characters that the font of figures lacks."""
-    fonts, text = require("matplotlib.font_manager", ""), require("matplotlib.text", "")
-    letters = set("".join(words.get_text() for words in figure.findobj(text.Text))) - {"\n"}
-    glyphs = fonts.get_font(fonts.findfont(fonts.FontProperties())).get_charmap()
-    if boxes := [letter for letter in sorted(letters) if ord(letter) not in glyphs]:
-        shown = shorten(printable("".join(boxes)), 20)
-        warnings.warn(
-            f"the picture's font lacks {shown}, so that there are boxes: an .svg has the text",
-            OutputWarning,
-            stacklevel=4,
-        )
