@@ -190,11 +190,11 @@ class TimelineView(Struct, frozen=True, dict=True):
         """Return whether a layer is drawn over the others, as a strip."""
         return self.colour_by == "name" and layer == len(self.names) + 1
 
-    def rows_of_pes(self, total: int) -> Ints:
-        """Return the row of each PE, −1 for PEs that are not drawn."""
-        rows = np.full(total, -1, dtype=np.int64)
-        rows[list(self.pes)] = np.arange(len(self.pes)) // self.group
-        return rows
+    def places_of_pes(self, total: int) -> Floats:
+        """Return the middle of each PE, in rows from the top; −1 for PEs that are not drawn."""
+        places = np.full(total, -1.0)
+        places[list(self.pes)] = (np.arange(len(self.pes)) + 0.5) / self.group
+        return places
 
     def layers_of(self, spans: Spans) -> Ints:
         """Return the layer of each SEB and each bracket."""
@@ -358,7 +358,8 @@ def _window(
 
 
 def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Panel:
-    rows, sebs, left_out = view.rows_of_pes(len(run.pes)), 0, 0
+    places, sebs, left_out = view.places_of_pes(len(run.pes)), 0, 0
+    rows = np.floor(places).astype(np.int64)
     all_bars, bar_count = list[Bars](), 0
     times = np.zeros((view.rows, 2, view.columns + 1, len(view.layers)))
     for part in run.map(partial(_panel_part, view, rows), view.colour_by):
@@ -381,8 +382,6 @@ def _panel(run: Run, extent: Extent, view: TimelineView, seed: int | None) -> Pa
     from_s, to_s = max(view.from_s, extent.earliest_s), min(view.to_s, extent.latest_s)
     lines = None
     if seed is not None and isinstance(run.logs, LogSet):
-        places = np.full(len(run.pes), -1.0)
-        places[list(view.pes)] = (np.arange(len(view.pes)) + 0.5) / view.group
         lines = message_lines(run.logs, run.outcome, places, (view.from_s, view.to_s), seed)
     drawn = run, cells, over_time, bars, from_s, to_s, sebs, left_out, lines
     return Panel(*drawn, extent.malformed)
