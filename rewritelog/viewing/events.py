@@ -212,7 +212,6 @@ def event_json(
         "warnings": view.warnings,
         "coefficients": _coefficients(view),
         "singleTerms": _single_terms(view),
-        "ignored": {str(number): why for number, why in view.single_terms.ignored.items()},
         "outliers": _outliers(view),
         "curves": _curves(view, steps),
         "steps": steps,

@@ -128,10 +128,6 @@ const Events = (() => {
       ["term", "R²", "mean error", "seconds ="],
       singleTermsOf(event).map(([, term, r2, error, formula]) =>
         [named(event, term), text(r2, 4), percent(error), named(event, formula)]));
-    const reason = event.ignored[String(state.parameter)];
-    if (reason) {
-      byId("single-terms").append(element("p", `No term is tried in p${state.parameter}: it ${named(event, reason.replace(/^p\d+ /, ""))}.`));
-    }
     fillTable("outliers", "Outliers: off from the fit by more than a factor of 2, the furthest first",
       ["line", "parameters", "measured", "predicted", "ratio"],
       event.outliers.map(([where, params, measured, predicted, ratio]) =>
