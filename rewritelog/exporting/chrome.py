@@ -1,19 +1,16 @@
 """Chrome's trace event format, which Perfetto opens too.
 
 SEBs and nodes of traces are slices, messages are flows. Log sets may be larger than memory, so they
-are read PE by PE. Since any PE may send to any other, tables on disk match messages with the SEBs
-that they start; a replay does so in memory.
+are read PE by PE. The identifier of a flow is made of its PE and number, by which viewers match a
+message with the SEBs that it starts.
 """
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import msgspec
@@ -21,11 +18,8 @@ import numpy as np
 from msgspec import Struct
 
 from rewritelog.arrays import Flags, Floats, Ints, Table, pair_keys
-from rewritelog.commands.logs import ALWAYS
-from rewritelog.exporting.contents import Contents, durations_of, map_contents
+from rewritelog.exporting.contents import Contents, durations_of
 from rewritelog.formats.bgtrace.declaration import EventType
-from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder
 from rewritelog.formats.traces import Part, Traces
 from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.text import NO_NAME, printable
@@ -40,6 +34,7 @@ TraceEvents: TypeAlias = tuple[str, dict[str, int]]
 """Some trace events, one per line and separated by commas, and their numbers by kind."""
 
 _US_PER_S = 1e6
+_NANOSECOND = 1e-9
 
 
 class ChromeMaker(Struct, frozen=True):
@@ -47,10 +42,8 @@ class ChromeMaker(Struct, frozen=True):
 
     workers: int
     """The number of workers per node."""
-    matching: Path
-    """The folder that `matched` yields."""
-    exported: Flags
-    """Whether each PE is exported."""
+    pes: Sequence[int]
+    """The exported PEs."""
 
     def __call__(self, contents: Contents, /) -> TraceEvents:
         """Return the events of SEBs."""
@@ -66,9 +59,10 @@ class ChromeMaker(Struct, frozen=True):
             seb = contents.row_of(rows)
             are_finite = finite[seb]
             events[name] = list(make(rows[are_finite], sebs["start_time"][seb[are_finite]]))
-        flows = list(self._flows(sebs[finite], contents.interval))
+        starts = list(self._flow_ends(sebs[finite]))
+        flows = chain(self._flow_begins(contents, finite), starts)
         counts = {name: len(of_kind) for name, of_kind in events.items()}
-        counts |= {"flows": len(flows) // 2, "left out": int(np.count_nonzero(~finite))}
+        counts |= {"flows": len(starts), "left out": int(np.count_nonzero(~finite))}
         counts["overlapping"] = _overlapping(sebs[finite])
         return _lines(chain(*events.values(), flows)), counts
 
@@ -104,25 +98,28 @@ class ChromeMaker(Struct, frozen=True):
             shown: Event = {"name": text, "cat": "event", "ph": "i", "s": "t", "ts": ts}
             yield shown | self._track(pe)
 
-    def _flows(self, sebs: Table, interval: tuple[float, float]) -> Iterator[Event]:
-        """Yield two events for each message: where it leaves, and where it arrives."""
-        causes, sent = _causes(self.matching, sebs)
-        inside = (causes["send"] >= interval[0]) & (causes["send"] <= interval[1])
-        leaves = np.minimum(causes["send"], causes["last"])
-        shown = np.flatnonzero(sent & inside & _finite_us(leaves))
-        shown = shown[self.exported[sebs["src_pe"][shown]]]
-        rows = sebs[shown]
-        columns = (rows[name].tolist() for name in ("pe", "seb", "src_pe", "msg_id"))
-        times = _microseconds(leaves[shown]), _microseconds(rows["start_time"])
-        sizes = causes["size"][shown].tolist()
-        for sent_us, start_us, size, pe, seb, source, msg_id in zip(
-            *times, sizes, *columns, strict=True
-        ):
-            number = f"{pe << 32 | seb:#x}"  # Perfetto takes 64 bits in hexadecimal
-            flow: Event = {"name": "message", "cat": "message", "id": number}
-            flow |= {"args": {"msg_id": msg_id, "bytes": size}}
-            yield flow | {"ph": "s", "ts": sent_us} | self._track(source)
-            yield flow | {"ph": "f", "bp": "e", "ts": start_us} | self._track(pe)
+    def _flow_begins(self, contents: Contents, finite: Flags) -> Iterator[Event]:
+        """Yield where messages leave: within the slice that sends them, before they arrive."""
+        sebs, messages = contents["sebs"], contents["messages"]
+        seb = contents.row_of(messages)
+        start_s = sebs["start_time"][seb]
+        until_s = np.minimum(messages["send_time"], start_s + durations_of(sebs)[seb])
+        leaves_s = np.maximum(start_s, until_s - _NANOSECOND)
+        shown = finite[seb] & _finite_us(leaves_s) & (messages["msg_id"] >= 0)
+        rows = messages[shown]
+        columns = (rows[name].tolist() for name in ("pe", "msg_id", "size"))
+        times, numbers = _microseconds(leaves_s[shown]), _flow_numbers(rows["pe"], rows["msg_id"])
+        for ts, number, pe, msg_id, size in zip(times, numbers, *columns, strict=True):
+            args = {"msg_id": msg_id, "bytes": size}
+            yield _flow("s", number, ts) | {"args": args} | self._track(pe)
+
+    def _flow_ends(self, sebs: Table) -> Iterator[Event]:
+        """Yield where messages arrive: at the start of each SEB with a starting message."""
+        rows = sebs[(sebs["msg_id"] >= 0) & np.isin(sebs["src_pe"], self.pes)]
+        times, pes = _microseconds(rows["start_time"]), rows["pe"].tolist()
+        numbers = _flow_numbers(rows["src_pe"], rows["msg_id"])
+        for ts, number, pe in zip(times, numbers, pes, strict=True):
+            yield _flow("f", number, ts) | {"bp": "e"} | self._track(pe)
 
     def _track(self, pe: int) -> Event:
         return {"pid": pe // self.workers, "tid": pe}
@@ -209,78 +206,18 @@ def _shown(texts: Sequence[bytes | str], otherwise: str) -> list[str]:
     return [known[text] for text in texts]
 
 
+def _flow_numbers(pe: Ints, msg_id: Ints) -> list[str]:
+    """Return the numbers of flows in hexadecimal, of which Perfetto takes 64 bits."""
+    return [hex(number) for number in pair_keys(pe, msg_id).tolist()]
+
+
+def _flow(phase: str, number: str, ts: float) -> Event:
+    return {"name": "message", "cat": "message", "ph": phase, "id": number, "ts": ts}
+
+
 def _slice(name: str, category: str, ts: float, dur: float, args: Event) -> Event:
     return {"name": name, "cat": category, "ph": "X", "ts": ts, "dur": dur, "args": args}
 
 
 def _lines(events: Iterable[Event]) -> str:
     return msgspec.json.Encoder().encode_lines(events).decode().rstrip().replace("\n", ",\n")
-
-
-SENT = np.dtype([("size", np.int32), ("send", np.float64), ("last", np.float64)])
-"""A message: its size in bytes, and in seconds its send time and the last nanosecond of its sending
-SEB, since the next SEB may start at that SEB's end."""
-
-_TABLES = {"keys": np.dtype(np.int64), "sent": SENT}
-"""The rows of the two files, which each process maps: a key of each message, of PE and number,
-ascending, and the messages in that order."""
-
-_NANOSECOND = 1e-9
-
-
-@contextmanager
-def matched(logs: LogSet, folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder in `folder`, with the files `_TABLES` of all messages.
-
-    It takes 28 bytes of disk for each message, and memory for the messages of one PE.
-    """
-    with TemporaryDirectory(prefix=".matching-", dir=folder) as scratch:
-        keys_path, sent_path = (Path(scratch, name) for name in _TABLES)
-        waiting: list[tuple[Ints, Table]] = []
-        with keys_path.open("xb") as keys_file, sent_path.open("xb") as sent_file:
-            params = ParamFolder(logs.folder, frozenset())  # messages have none
-            parts = map_contents(logs, logs.pes, ALWAYS, params, _collected, "matching messages")
-            for keys, sent, last in parts:
-                waiting.append((keys, sent))
-                if last:
-                    all_keys, rows = map(np.concatenate, zip(*waiting, strict=True))
-                    order = np.argsort(all_keys, kind="stable")
-                    keys_file.write(all_keys[order].data)
-                    sent_file.write(rows[order].tobytes())
-                    waiting = []
-        yield Path(scratch)
-
-
-def _collected(part: Contents) -> tuple[Ints, Table, bool]:
-    """Return messages with their keys, and if timelines end here."""
-    sebs, messages = part["sebs"], part["messages"]
-    starts = sebs["start_time"]
-    last = np.maximum(starts, starts + durations_of(sebs) - _NANOSECOND)
-    sent = np.empty(len(messages), dtype=SENT)
-    sent["size"], sent["send"] = messages["size"], messages["send_time"]
-    sent["last"] = last[part.row_of(messages)]
-    return pair_keys(messages["pe"], messages["msg_id"]), sent, part.last
-
-
-def _causes(matching: Path, sebs: Table) -> tuple[Table, Flags]:
-    """Return the starting message of each SEB, and whether it was sent.
-
-    If a PE repeats a number, only its first message starts SEBs.
-    """
-    keys, messages = (_mapped(matching / name, dtype) for name, dtype in _TABLES.items())
-    named = pair_keys(sebs["src_pe"], sebs["msg_id"])
-    row = np.searchsorted(keys, named)
-    sent = (sebs["msg_id"] >= 0) & (row < len(keys))
-    sent[sent] = keys[row[sent]] == named[sent]
-    causes = np.zeros(len(sebs), dtype=SENT)
-    causes[sent] = messages[row[sent]]
-    return causes, sent
-
-
-def _mapped(path: Path, dtype: np.dtype[np.generic]) -> Table:
-    """Return the rows of a file as a memory map; an empty file cannot be mapped."""
-    if path.stat().st_size == 0:
-        return np.empty(0, dtype=dtype)
-    with path.open("rb") as file:  # numpy's own maps are shared, which FUSE may refuse
-        mapped = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
-    return np.frombuffer(mapped, dtype)

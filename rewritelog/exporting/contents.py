@@ -72,11 +72,6 @@ class Contents(Struct, frozen=True, dict=True):
         """Whether the PEs' timelines begin here."""
         return self.blocks[0].loaded.is_first
 
-    @property
-    def last(self) -> bool:
-        """Whether the PEs' timelines end here."""
-        return self.blocks[0].loaded.is_last
-
     @cached_property
     def pes(self) -> list[int]:
         """The PEs, in ascending order."""
@@ -166,7 +161,6 @@ def map_contents(
     interval: tuple[float, float],
     params: ParamFolder,
     work: Callable[[Contents], Result],
-    stage: str,
 ) -> Iterator[Result]:
     """Call `work` with the contents of PEs, and yield the results in ascending order of the PEs.
 
@@ -175,7 +169,7 @@ def map_contents(
     """
     sizes = _timeline_sizes(logs)
     of_piece, total = partial(_of_piece, logs, interval, params, work), int(sizes[list(pes)].sum())
-    for _, result in map_blocks(of_piece, _pieces(logs, pes, sizes), stage, total):
+    for _, result in map_blocks(of_piece, _pieces(logs, pes, sizes), "exporting", total):
         yield result
 
 

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.commands.logs import ALWAYS, SIMULATORS, ExportCommand
 from rewritelog.errors import RewriteLogError, UsageError, spelled
@@ -18,7 +16,6 @@ from rewritelog.exporting.chrome import (
     SEB_KINDS,
     ChromeMaker,
     TraceEvents,
-    matched,
     node_events,
     rank_name,
     write_trace,
@@ -78,9 +75,9 @@ def export(options: ExportCommand) -> Exported:
     """Write a log set or traces in another format.
 
     A simulator gets the SEBs of a PE in any order, or with `replayed` in that of a replay, and its
-    program is in memory. Other formats need memory for a part of a timeline and for the messages of
-    one PE. Raise `UsageError` for contradictory options, `DamagedLogError` for damaged
-    logs, `TimingError` if a param file cannot be read, and `OutputError` as `new_folder` does.
+    program is in memory. Other formats need memory for a part of a timeline. Raise `UsageError` for
+    contradictory options, `DamagedLogError` for damaged logs, `TimingError` if a param file cannot
+    be read, and `OutputError` as `new_folder` does.
     """
     opened = options.logs
     network = options.read_network() if options.replayed else None
@@ -100,9 +97,7 @@ def export(options: ExportCommand) -> Exported:
 
     def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
         counted = partial(_with_malformed, work)
-        for result, malformed in map_contents(
-            opened, pes, options.interval, params, counted, "exporting"
-        ):
+        for result, malformed in map_contents(opened, pes, options.interval, params, counted):
             left_out["malformed"] += malformed
             yield result
 
@@ -119,10 +114,7 @@ def export(options: ExportCommand) -> Exported:
             if network is not None:
                 remarks += program.workload.without_effect([network])
         elif options.to == "chrome":
-            with matched(opened, folder) as matching:
-                exported = np.isin(opened.pes, pes)
-                make = ChromeMaker(opened.summary.num_wth, matching, exported)
-                counted = write_trace(folder, parts(make))
+            counted = write_trace(folder, parts(ChromeMaker(opened.summary.num_wth, pes)))
             counts = {kind: counted[kind] for kind in SEB_KINDS}
             left_out["not finite"] = counted["left out"]
             left_out["overlapping"] = counted["overlapping"]
