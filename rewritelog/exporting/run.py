@@ -172,7 +172,7 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
     if network is not None:
         prepared = prepare(traces, DurationOptions(), recorded=network.recorded)
         run = replay_workload(prepared.workload, prepared.case(network))
-        of_replay = prepared.workload.warnings([network], run.stalls)
+        of_replay = prepared.workload.warnings([network], [run])
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:
@@ -192,7 +192,6 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
                 f"{spelled('replayed', True)} takes those of a replay"
             )
     warnings = [*of_replay, *_about_time(options, counts)]
-    if left_out:
-        why = "never ran in the replay" if run else "left out: no start is recorded"
-        warnings.insert(0, f"{count_text(left_out, 'node')} {why}")
+    if left_out and run is None:
+        warnings.insert(0, f"{count_text(left_out, 'node')} left out: no start is recorded")
     return Exported(options.out, options.to, len(units), counts, tuple(warnings), traces.terms.lane)

@@ -204,11 +204,7 @@ class Prepared(Struct, frozen=True):
         self, runs: Collection[ReplayedRun | ReplayedTime], networks: Collection[Network]
     ) -> tuple[str, ...]:
         """Return the warnings of replays over some networks."""
-        never_ran = max(run.never_ran for run in runs)
-        of_links = self.workload.warnings(networks, max(run.stalls for run in runs))
-        never = count_text(never_ran, self.logs.terms.item)
-        stuck = [f"{never} never ran: not included in the times"] if never_ran else []
-        return (*self.warnings, *stuck, *of_links)
+        return (*self.warnings, *self.workload.warnings(networks, runs))
 
     def case(self, network: Network, dilation: float | None = None) -> Case:
         """Return the case to replay, with one of the dilations if it is loaded for a sweep of them.

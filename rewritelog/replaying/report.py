@@ -77,7 +77,7 @@ class ReplayReport(Readable):
     worst_pes: tuple[BusyPe, ...]
     blocked: Blocked
     remarks: tuple[str, ...]
-    """Warnings of the model, of the options, and of the links between SEBs."""
+    """Warnings of the model, of the options, and of the replay."""
     gains: tuple[Gain, ...] = ()
     """The gains if all SEBs of a name took no time, largest first."""
     event_gains: tuple[Gain, ...] = ()
@@ -90,12 +90,7 @@ class ReplayReport(Readable):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        warnings = [*self.remarks, *self.lost.warnings]
-        if self.blocked.count:
-            item = self.logs.terms.item
-            never = f"{self.blocked.count:,} of {count_text(self.sebs, item)} never ran"
-            warnings.insert(0, f"{never}: not included in the predicted time")
-        return tuple(warnings)
+        return (*self.remarks, *self.lost.warnings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""

@@ -102,7 +102,7 @@ def replay_prepared(prepared: Prepared, network: Network, options: ReplayOptions
     """Replay as `replay_whole` does, with logs or traces that have been loaded."""
     report_progress("replaying")
     outcome = replay_workload(prepared.workload, prepared.case(network))
-    warnings = (*prepared.warnings, *prepared.workload.warnings([network], outcome.stalls))
+    warnings = prepared.warnings_of([outcome], [network])
     report = _report(prepared.logs, outcome, options, warnings)
     if options.write is not None:
         from rewritelog.replaying.write import write_replayed  # noqa: PLC0415 - few runs need it

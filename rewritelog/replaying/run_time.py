@@ -20,7 +20,6 @@ from rewritelog.rewriting.block import RewriteTask
 from rewritelog.rewriting.report import RewriteReport, RunTime
 from rewritelog.rewriting.run import rewrite
 from rewritelog.rewriting.statistics import BlockCount
-from rewritelog.text import count_text
 
 MOST_SEBS = 1 << 20
 """Logs of more SEBs are replayed only if a network is given: each SEB takes time and memory.
@@ -74,10 +73,5 @@ def _run_time(report: RewriteReport, network: Network) -> RunTime:
         )
         report.statistics.kept.clear()  # they take memory
     runs = [run_time(workload, Case(network, seconds)) for seconds in workload.seconds]
-    warnings = workload.warnings([network], max(run.stalls for run in runs))
-    never_ran = runs[0].never_ran
-    if never_ran:
-        never = f"{count_text(never_ran, report.terms.item)} never ran"
-        which = "`rewritelog replay` says which"
-        warnings.insert(0, f"{never}: not included in the predicted run time; {which}")
-    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, never_ran, tuple(warnings))
+    warnings = tuple(workload.warnings([network], runs))
+    return RunTime(runs[0].predicted_s, runs[-1].predicted_s, text, runs[0].never_ran, warnings)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
@@ -20,6 +20,9 @@ from rewritelog.errors import spelled
 from rewritelog.models.base import EventKey
 from rewritelog.replaying.network import Network
 from rewritelog.text import count_text
+
+if TYPE_CHECKING:
+    from rewritelog.replaying.replay import ReplayedRun, ReplayedTime
 
 Numbers: TypeAlias = NDArray[np.signedinteger[Any]]
 """Numbers of SEBs, messages, PEs and names, of 32 bits where they are kept."""
@@ -296,12 +299,18 @@ class Workload(Struct, frozen=True):
         """Return the name of a SEB."""
         return self.names[int(self.sebs.name[seb])]
 
-    def warnings(self, networks: Collection[Network], stalls: int) -> list[str]:
-        """Return the warnings of replays over some networks, with at most so many stalls."""
+    def warnings(
+        self, networks: Collection[Network], runs: Collection[ReplayedRun | ReplayedTime]
+    ) -> list[str]:
+        """Return the warnings of replays over some networks."""
         recorded = any(network.recorded for network in networks)
         warnings = list[str]()
+        if never_ran := max(run.never_ran for run in runs):
+            of_all = count_text(len(self.sebs), "SEB" if self.nodes is None else "node")
+            never = f"{never_ran:,} of {of_all} never ran"
+            warnings.append(f"{never}: not included in the predicted run time")
         if self.nodes is not None:
-            warnings += self.nodes.warnings(stalls)
+            warnings += self.nodes.warnings(max(run.stalls for run in runs))
             seb = self.nodes.transfers.seb[self.nodes.transfers.steps > 0]
             takes_time = any(seconds.of_sebs[seb].any() for seconds in self.seconds)
             if self.nodes.recorded and len(seb) and not takes_time:

@@ -534,7 +534,7 @@ def test_what_there_is_one_of_is_not_told_of_as_several(tmp_path: Path) -> None:
     lines = [[seb(0, 1), seb(1, 2, **started_by(0, 9))]]
     report = replay(write_logs(tmp_path / "logs", lines))
     assert "bounded by 1 SEB: 100.0 % in" in report.text()
-    assert report.warnings == ("1 of 2 SEBs never ran: not included in the predicted time",)
+    assert report.warnings == ("1 of 2 SEBs never ran: not included in the predicted run time",)
 
 
 def test_messages_received_before_they_were_sent_arrive_at_once(tmp_path: Path) -> None:
