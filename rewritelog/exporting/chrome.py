@@ -62,7 +62,7 @@ class ChromeMaker(Struct, frozen=True):
         starts = list(self._flow_ends(sebs[finite]))
         flows = chain(self._flow_begins(contents, finite), starts)
         counts = {name: len(of_kind) for name, of_kind in events.items()}
-        counts |= {"flows": len(starts), "left out": int(np.count_nonzero(~finite))}
+        counts |= {"flows": len(starts), "not finite": int(np.count_nonzero(~finite))}
         counts["overlapping"] = _overlapping(sebs[finite])
         return _lines(chain(*events.values(), flows)), counts
 

@@ -161,11 +161,11 @@ def map_contents(
     interval: tuple[float, float],
     params: ParamFolder,
     work: Callable[[Contents], Result],
-) -> Iterator[Result]:
+) -> Iterator[tuple[Result, int]]:
     """Call `work` with the contents of PEs, and yield the results in ascending order of the PEs.
 
-    It runs on the engine of the job, with memory for some parts at a time. Raise `DamagedLogError`
-    for damaged logs.
+    With each comes the number of malformed param lines that were read for it. It runs on the engine
+    of the job, with memory for some parts at a time. Raise `DamagedLogError` for damaged logs.
     """
     sizes = _timeline_sizes(logs)
     of_piece, total = partial(_of_piece, logs, interval, params, work), int(sizes[list(pes)].sum())
@@ -179,14 +179,15 @@ def _of_piece(
     params: ParamFolder,
     work: Callable[[Contents], Result],
     piece: _Piece,
-) -> Result:
+) -> tuple[Result, int]:
     loaded: list[LoadedBlock] = []
     for block in piece.blocks:
         if isinstance(block, LoadedBlock):
             loaded.append(block)
         else:
             loaded += logs.load([block], max(block.size_bytes, 1))
-    return work(Contents([records_of(block) for block in loaded], interval, params))
+    contents = Contents([records_of(block) for block in loaded], interval, params)
+    return work(contents), contents.malformed
 
 
 def _timeline_sizes(logs: LogSet) -> Ints:

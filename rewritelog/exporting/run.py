@@ -38,6 +38,22 @@ Result = TypeVar("Result")
 
 _NOUNS = {"sebs": "SEB", "log_events": "log event", "dependencies": "dependency"}
 
+_WARNINGS = {
+    "not sent": ("SEB", "{} started by a message that is never sent, and exported without it"),
+    "never ran": ("SEB", "{} never ran in the replay, and come last: a simulation may not end"),
+    "not received": ("message", "left out: {} without a SEB to start"),
+    "invalid": ("dependency", "left out: {} not on an earlier SEB"),
+    "not finite": ("SEB", "{} left out: a time is not finite"),
+    "overlapping": (
+        "SEB",
+        (
+            "{} begin before the last one of their PE has ended, so that viewers leave them out: "
+            "export what `rewritelog replay` writes with {write}"
+        ),
+    ),
+}
+"""What an export leaves out or changes: what is counted, and a warning."""
+
 
 @dataclass(frozen=True, repr=False)
 class Exported(Readable):
@@ -93,12 +109,12 @@ def export(options: ExportCommand) -> Exported:
     pes = list(opened.pes if chosen is None else chosen)
     params = list_params(options.params or opened.folder)
 
-    left_out: Counter[str] = Counter()
+    malformed, left_out = 0, Counter[str]()
 
     def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
-        counted = partial(_with_malformed, work)
-        for result, malformed in map_contents(opened, pes, options.interval, params, counted):
-            left_out["malformed"] += malformed
+        nonlocal malformed
+        for result, of_part in map_contents(opened, pes, options.interval, params, work):
+            malformed += of_part
             yield result
 
     remarks = [] if options.to in SIMULATORS else [*about_none(params, opened)]
@@ -114,43 +130,19 @@ def export(options: ExportCommand) -> Exported:
             if network is not None:
                 remarks += program.workload.without_effect([network])
         elif options.to == "chrome":
-            counted = write_trace(folder, parts(ChromeMaker(opened.summary.num_wth, pes)))
-            counts = {kind: counted[kind] for kind in SEB_KINDS}
-            left_out["not finite"] = counted["left out"]
-            left_out["overlapping"] = counted["overlapping"]
+            left_out = write_trace(folder, parts(ChromeMaker(opened.summary.num_wth, pes)))
+            counts = {kind: left_out[kind] for kind in SEB_KINDS}
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
-    warnings = (*_warnings(left_out), *remarks, *_about_time(options, counts))
-    return Exported(options.out, options.to, len(pes), counts, warnings)
+    warnings = [*about_malformed(malformed), *_about_left_out(left_out), *remarks]
+    warnings += _about_time(options, counts)
+    return Exported(options.out, options.to, len(pes), counts, tuple(warnings))
 
 
-def _with_malformed(work: Callable[[Contents], Result], part: Contents, /) -> tuple[Result, int]:
-    """Return what `work` makes of a part, and the number of its malformed param lines."""
-    return work(part), part.malformed
-
-
-def _warnings(counts: Counter[str]) -> Iterator[str]:
-    """Yield warnings about what an export leaves out or changes."""
-    yield from about_malformed(counts["malformed"])
-    if counts["not sent"]:
-        sebs = count_text(counts["not sent"], "SEB")
-        yield f"{sebs} started by a message that is never sent, and exported without it"
-    if counts["never ran"]:
-        sebs = count_text(counts["never ran"], "SEB")
-        yield f"{sebs} never ran in the replay, and come last on their PE: a simulation may not end"
-    if counts["not received"]:
-        yield f"left out: {count_text(counts['not received'], 'message')} without a SEB to start"
-    if counts["invalid"]:
-        dependencies = count_text(counts["invalid"], "dependency")
-        yield f"left out: {dependencies} not on an earlier SEB"
-    if counts["not finite"]:
-        yield f"{count_text(counts['not finite'], 'SEB')} left out: a time is not finite"
-    if counts["overlapping"]:
-        yield (
-            f"{count_text(counts['overlapping'], 'SEB')} begin before the last one of their PE has "
-            "ended, as after a rewrite, and viewers leave such out: export what "
-            f"`rewritelog replay` writes with {spelled('write')}"
-        )
+def _about_left_out(counts: Counter[str]) -> Iterator[str]:
+    for kind, (noun, text) in _WARNINGS.items():
+        if counts[kind]:
+            yield text.format(count_text(counts[kind], noun), write=spelled("write"))
 
 
 def _about_time(options: ExportCommand, counts: Mapping[str, int]) -> Iterator[str]:

@@ -172,7 +172,7 @@ def test_sebs_that_never_ran_in_the_replay_are_reported(tmp_path: Path, to: Any)
     logs = write_logs(tmp_path / "logs", lines)
     done = rewritelog.export(logs, tmp_path / "out", to, replayed=True)
     (warning,) = done.warnings
-    assert warning.startswith("4 SEBs never ran in the replay, and come last on their PE")
+    assert warning.startswith("4 SEBs never ran in the replay, and come last: a simulation")
 
 
 def test_dependencies_waits_and_order_are_those_of_replay(tmp_path: Path) -> None:
