@@ -15,6 +15,9 @@ from rewritelog.options import settle
 from rewritelog.paths import input_exists, to_path
 from rewritelog.text import bytes_text, time_text
 
+DIGITS = 6
+"""The digits of quantities in texts: more than users give."""
+
 
 class Quantity(NamedTuple):
     """A quantity that describes a network."""
@@ -25,23 +28,30 @@ class Quantity(NamedTuple):
     """Converts a number or a text; the second argument is how errors name it."""
     base: str
     """The unit of a plain number, as texts spell it."""
+    phrase: str
+    """How a description of the network names it."""
+
+    def text(self, value: float) -> str:
+        """Return a value as people give it, as in `1 µs`."""
+        if self.base != "s":
+            return bytes_text(value, DIGITS) + self.base.removeprefix("B")
+        number, _, unit = time_text(value, DIGITS).partition(" ")
+        plain = "." in number and "e" not in number
+        return f"{number.rstrip('0').rstrip('.') if plain else number} {unit}"
 
 
 QUANTITIES = {
-    "latency": Quantity("latency_s", units.seconds, "s"),
-    "bandwidth": Quantity("bandwidth_bytes_per_s", units.bytes_per_s, "B/s"),
-    "cost-per-packet": Quantity("cost_per_packet_s", units.seconds, "s"),
-    "packet-size": Quantity("packet_bytes", units.size_bytes, "B"),
-    "node-latency": Quantity("node_latency_s", units.seconds, "s"),
+    "latency": Quantity("latency_s", units.seconds, "s", "latency {}"),
+    "bandwidth": Quantity("bandwidth_bytes_per_s", units.bytes_per_s, "B/s", "bandwidth {}"),
+    "cost-per-packet": Quantity("cost_per_packet_s", units.seconds, "s", "{} per packet"),
+    "packet-size": Quantity("packet_bytes", units.size_bytes, "B", "packets of {}"),
+    "node-latency": Quantity("node_latency_s", units.seconds, "s", "{} within a node"),
 }
 """The quantities of a network, by the names of the options."""
 
 _FIELDS = {option: option.replace("-", "_") for option in QUANTITIES}
 
 _MACHINES = Path(__file__).with_name("machines")
-
-DIGITS = 6
-"""The digits of quantities in texts: more than users give."""
 
 _TEXTS = ("name", "source")
 """The other keys of a machine file, whose values are texts for readers."""
@@ -100,26 +110,15 @@ class Network:
 
         `recorded` is the text for a network without latency and bandwidth, if not the usual one.
         """
-        bandwidth = self.bandwidth
-        if bandwidth is None or math.isinf(bandwidth):
-            rate = "infinite bandwidth"
-        else:
-            rate = f"bandwidth {bytes_text(bandwidth, DIGITS)}/s"
-        parts = {"latency": f"latency {_time_text(self.latency or 0.0)}", "bandwidth": rate}
-        if self.recorded:
-            text = recorded or "each message with its recorded transit time"
-            parts = {} if parts.keys() & varied else {"": text}
-        if self.packet_size:
-            cost = _time_text(self.cost_per_packet)
-            size = bytes_text(self.packet_size, DIGITS)
-            size = "" if "packet-size" in varied else f" of {size}"
-            parts["cost-per-packet"] = f"{cost} per packet{size}"
-            if size and "cost-per-packet" in varied:
-                parts["packet-size"] = f"packets{size}"
-        if self.node_latency:
-            parts["node-latency"] = f"{_time_text(self.node_latency)} within a node"
-        text = ", ".join(part for name, part in parts.items() if name not in varied)
-        return ": ".join(filter(None, (self.name, text)))
+        parts = [recorded or "each message with its recorded transit time"] * self.recorded
+        defaults = {} if self.recorded else {"latency": 0.0, "bandwidth": math.inf}
+        for option, quantity in QUANTITIES.items():
+            value = getattr(self, _FIELDS[option]) or defaults.get(option)
+            if value == math.inf:
+                parts += ["infinite bandwidth"] * (option not in varied)
+            elif value is not None and option not in varied:
+                parts.append(quantity.phrase.format(quantity.text(value)))
+        return ": ".join(filter(None, (self.name, ", ".join(parts))))
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as a JSON object; an infinite bandwidth is null."""
@@ -142,13 +141,6 @@ class Network:
             known = ", ".join(QUANTITIES)
             raise UsageError(f"a network has no quantity {min(unknown)!r}; it has {known}")
         return replace(self, **{_FIELDS[name]: value for name, value in named.items()})
-
-
-def _time_text(seconds: float) -> str:
-    """Return a time as people give it, as in `1 µs`."""
-    number, _, unit = time_text(seconds, DIGITS).partition(" ")
-    plain = "." in number and "e" not in number
-    return f"{number.rstrip('0').rstrip('.') if plain else number} {unit}"
 
 
 def machine_names() -> list[str]:

@@ -37,17 +37,9 @@ from rewritelog.text import (
 DILATION, MACHINE = "dilation", "machine"
 SWEPT = (DILATION, MACHINE, *QUANTITIES)
 """The quantities that a sweep can vary."""
-PACKETS = ("cost-per-packet", "packet-size")
-"""Quantities that make no network on their own."""
 
 Axes: TypeAlias = Mapping[str, Mapping[str, Any]]
 """The values of each quantity that a sweep varies, numbers or networks, by their texts."""
-
-_UNITS = {
-    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
-    "B/s": {"GB/s": 1e9, "MB/s": 1e6},
-}
-"""Further units in which plain numbers are written."""
 
 MOST_POINTS = 100_000
 """The most points of a grid."""
@@ -94,10 +86,7 @@ def _written(value: object, name: str, what: str) -> tuple[str, Any]:
     number = QUANTITIES[name].read(value, what)
     if isinstance(value, str) or math.isinf(number):
         return str(value).strip(), number
-    base = QUANTITIES[name].base
-    larger = ((unit, size) for unit, size in _UNITS.get(base, {}).items() if number >= size)
-    unit, size = next(larger, (base, 1.0))
-    return f"{number / size:.12g}{unit}", number
+    return QUANTITIES[name].text(number).replace(" ", "").replace("µ", "u"), number
 
 
 class Point(Struct, frozen=True):
@@ -114,7 +103,7 @@ class Sweep(Readable):
 
     logs: AnyTraces
     network: Network
-    """The network with the quantities that are not varied."""
+    """The network of the first point, of which the others vary some quantities."""
     axes: Axes
     points: tuple[Point, ...]
     recorded_s: float
@@ -124,8 +113,7 @@ class Sweep(Readable):
 
     def to_json(self) -> dict[str, Any]:
         """Return the grid as a JSON object; the network has only what all points have in common."""
-        first, _ = _setting(self.axes, self.points[0].values, self.network)
-        network = {} if MACHINE in self.axes else first.to_json()
+        network = {} if MACHINE in self.axes else self.network.to_json()
         for name in self.axes.keys() & QUANTITIES:
             network.pop(QUANTITIES[name].key, None)
         return {
@@ -197,11 +185,11 @@ def sweep(command: SweepCommand) -> Sweep:
 
     Raise a `RewriteLogError` for any invalid input.
     """
-    axes, network = command.vary, _network(command)
+    axes, network = command.vary, _base_network(command)
     grid = list(itertools.product(*axes.values()))
     settings = [_setting(axes, values, network) for values in grid]
-    recorded = settings[0][0].recorded
-    prepared = prepare(command.logs, command, recorded=recorded, dilates=DILATION in axes)
+    first = settings[0][0]
+    prepared = prepare(command.logs, command, recorded=first.recorded, dilates=DILATION in axes)
     cases = [prepared.case(*setting) for setting in settings]
     workload, runs = prepared.workload, list[ReplayedTime]()
     for run in in_threads(partial(run_time, workload), cases, cores()):
@@ -210,7 +198,7 @@ def sweep(command: SweepCommand) -> Sweep:
     points = [Point(values, run.predicted_s) for values, run in zip(grid, runs, strict=True)]
     swept = Sweep(
         prepared.logs,
-        network,
+        first,
         axes,
         tuple(points),
         workload.recorded_s,
@@ -222,7 +210,7 @@ def sweep(command: SweepCommand) -> Sweep:
     return swept
 
 
-def _network(command: SweepCommand) -> Network:
+def _base_network(command: SweepCommand) -> Network:
     """Return the network to vary; raise `UsageError` if it has or excludes what is varied."""
     axes = command.vary
     for name in axes:
@@ -237,8 +225,7 @@ def _network(command: SweepCommand) -> Network:
     if is_whole and command.describes_network:
         raise UsageError("a machine that is varied is a whole network: vary the rest of it, too")
     first = {name: next(iter(axis.values())) for name, axis in axes.items() if name in QUANTITIES}
-    of_packets = command.cost_per_packet is not None or first.keys() & set(PACKETS)
-    return command.read_network(first if of_packets and not is_whole else {})
+    return command.read_network({} if is_whole else first)
 
 
 def _setting(axes: Axes, values: tuple[str, ...], network: Network) -> tuple[Network, float | None]:

@@ -102,7 +102,7 @@ def test_a_network_is_described_in_words(logs: Path) -> None:
     words = ("--latency", "1us", "--bandwidth", "inf", "--cost-per-packet", "2us", "--packet-size",
              "512B", "--node-latency", "3us")  # fmt: skip
     text = " ".join(run("replay", logs, *words).stdout.split())
-    assert "latency 1 µs, infinite bandwidth, 2 µs per packet of 512 bytes" in text
+    assert "latency 1 µs, infinite bandwidth, 2 µs per packet, packets of 512 bytes" in text
     assert "3 µs within a node" in text
     assert answer("replay", logs, *words[:-2])["network"]["bandwidth_bytes_per_s"] is None
 
@@ -180,7 +180,7 @@ def test_a_sweep_may_begin_without_a_cost_per_packet(logs: Path, fixed: tuple[st
         ("cost-per-packet=0,1s --packet-size 500B --latency 1us", "infinite bandwidth, packets of"),
         ("packet-size=1kB,2kB --cost-per-packet 1us --latency 2us", "1 µs per packet\n"),
         ("latency=1us,2us --bandwidth 10GB/s", "varied: bandwidth 10 GB/s\n"),
-        ("latency=1us,2us --node-latency 3us", "varied: 3 µs within a node\n"),
+        ("latency=1us,2us --node-latency 3us", "varied: infinite bandwidth, 3 µs"),
     ],
 )
 def test_the_head_of_a_sweep_has_nothing_that_is_varied(logs: Path, words: str, fixed: str) -> None:
@@ -389,7 +389,7 @@ def test_plain_numbers_of_a_sweep_are_labelled_in_the_largest_unit() -> None:
     assert {name: [*axis] for name, axis in axes.items()} == {
         "latency": ["1us", "250ns", "1.23456us"],
         "bandwidth": ["1GB/s", "5MB/s"],
-        "packet-size": ["4096B"],
+        "packet-size": ["4.096kB"],
     }
 
 

@@ -476,7 +476,7 @@ def test_the_critical_path_has_a_row_for_each_size_of_messages(tmp_path: Path) -
 def test_a_network_is_told_with_the_digits_that_it_was_given_with() -> None:
     """A bandwidth of 12.25GB/s, as that of a machine that there is, was 12.2 GB/s."""
     network = Network(bandwidth="12.25GB/s", packet_size="1.25kB")
-    text = "latency 0 s, bandwidth 12.25 GB/s, 0 s per packet of 1.25 kB"
+    text = "latency 0 s, bandwidth 12.25 GB/s, packets of 1.25 kB"
     assert network.text() == text
 
 
