@@ -7,19 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-import numpy as np
 from msgspec import Struct
 
 from rewritelog.commands.logs import DumpCommand
 from rewritelog.errors import DamagedLogError
 from rewritelog.formats.bgtrace.blocks import Block, Buffer, LongTimeline
 from rewritelog.formats.bgtrace.declaration import (
-    LOG_VERSIONS,
-    MISSING,
     EventType,
     format_names,
     is_time,
-    layout,
     raise_first,
 )
 from rewritelog.formats.bgtrace.logset import LogSet
@@ -51,18 +47,18 @@ class Items(Struct, frozen=True):
             yield from self.objects(slice(low, min(low + _BATCH_ITEMS, self.end)))
 
 
-def _records(block: BlockRecords) -> Iterator[Record]:
-    """Yield each SEB: its location, its fields in this log version, and its lists as `Items`."""
+def _records(block: BlockRecords, *, newest: bool) -> Iterator[Record]:
+    """Yield each SEB: its location, its fields as `_dicts` does, and its lists as `Items`."""
     backward, forward = block.backward["other"], block.forward["other"]
     objects: dict[str, Callable[[slice], Iterator[Any]]] = {
-        "messages": _dicts(block.messages),
+        "messages": _dicts(block.messages, newest=newest),
         "events": _events(block.events),
         "backward": lambda rows: iter(backward[rows].tolist()),
         "forward": lambda rows: iter(forward[rows].tolist()),
     }
     firsts = {name: block.first(name).tolist() for name in LISTS}
     offsets = block.sebs.at + block.loaded.block.offset
-    for k, fields in enumerate(_dicts(block.sebs)(slice(None))):
+    for k, fields in enumerate(_dicts(block.sebs, newest=newest)(slice(None))):
         yield {
             "pe": int(block.pe[k]),
             "seb": int(block.index[k]),
@@ -72,10 +68,13 @@ def _records(block: BlockRecords) -> Iterator[Record]:
         }
 
 
-def _dicts(records: Records) -> Callable[[slice], Iterator[Record]]:
-    """Return a function that makes dicts of records with the fields of their log version."""
-    names = list(records.dtype.names or ())
-    columns = [records.raw(name) for name in names]
+def _dicts(records: Records, *, newest: bool = False) -> Callable[[slice], Iterator[Record]]:
+    """Return a function that makes dicts of records, with the fields of their log version.
+
+    If `newest` they have those of the newest version; a SEB's name always has all its bytes.
+    """
+    names = list((records.newest if newest else records.dtype).names or ())
+    columns = [records[name] if newest and name != "name" else records.raw(name) for name in names]
 
     def dicts(rows: slice) -> Iterator[Record]:
         for values in zip(*(column[rows].tolist() for column in columns), strict=True):
@@ -104,11 +103,6 @@ _UNITS = {"send_time": " [s]", "recv_time": " [s]", "size": " [bytes]"}
 _SHOWN_TOGETHER = {"ep", "seqno", "flag", "name", "src_pe", "msg_id", "mpi_op", "mpi_size"}
 _FLAGS = {1: "simulation start", 2: "quiescence"}
 _MPI_OPERATIONS = {0: "none", 1: "barrier", 2: "allreduce", 3: "alltoall"}
-_EVENT_KINDS = {
-    EventType.PROJECTIONS: "Projections",
-    EventType.PRINT: "print",
-    EventType.MARK: "mark",
-}
 
 
 def _decode(raw: bytes) -> tuple[str, bool]:
@@ -118,22 +112,17 @@ def _decode(raw: bytes) -> tuple[str, bool]:
 
 
 def json_pieces(record: Record) -> Iterator[str]:
-    """Yield a SEB as one line of JSON."""
-    newest, fields = layout(LOG_VERSIONS[-1], "little"), dict(record)
-    known = fields.get("obj_id", ())
-    fields["obj_id"] = [*known, *MISSING["obj_id"][len(known) :]]
-    fields["name"], plain = _decode(record["name"])
-    line = {"pe": record["pe"], "seb": record["seb"], "offset_bytes": record["offset"]}
-    line |= _json_fields(fields, newest.seb)
-    if not plain:
-        line["name_bytes"] = record["name"].hex()
-    yield json_text(line)[:-1]
+    """Yield a SEB with the fields of the newest log version as one line of JSON."""
     lists = {
-        "messages": (_json_fields(sent, newest.message) for sent in record["messages"]),
-        "log_events": map(_json_event, record["events"]),
-        "backward": record["backward"],
-        "forward": record["forward"],
+        "messages": map(_json_fields, record.pop("messages")),
+        "log_events": map(_json_event, record.pop("events")),
+        "backward": record.pop("backward"),
+        "forward": record.pop("forward"),
     }
+    raw = record["name"]
+    record["name"], plain = _decode(raw)
+    hidden = {} if plain else {"name_bytes": raw.hex()}
+    yield json_text(_json_fields(record) | hidden)[:-1]
     for key, values in lists.items():
         yield f', "{key}": ['
         yield from _joined(map(json_text, values), ", ")
@@ -149,13 +138,12 @@ def _joined(texts: Iterable[str], separator: str) -> Iterator[str]:
         between = separator
 
 
-def _json_fields(record: Record, newest: np.dtype[Any]) -> Record:
-    """Return the fields of the newest version, with units in their names."""
+def _json_fields(record: Record) -> Record:
+    """Return fields with units in their names."""
     fields: Record = {}
-    for name in newest.names or ():
-        value = record[name] if name in record else MISSING[name]
-        key = f"{name}_s" if is_time(name) else "size_bytes" if name == "size" else name
-        fields[key] = exact_number(value) if newest[name].kind == "f" else value
+    for name, value in record.items():
+        unit = "_s" if is_time(name) else "_bytes" if name in ("size", "offset") else ""
+        fields[name + unit] = exact_number(value) if isinstance(value, float) else value
     return fields
 
 
@@ -225,7 +213,7 @@ def _message_lines(messages: Items) -> Iterator[str]:
 
 
 def _event_text(event: Record) -> str:
-    kind = f"{event['type']} ({_EVENT_KINDS[event['type']]})"
+    kind = f"{event['type']} ({EventType(event['type']).name.lower()})"
     if event["type"] == EventType.PROJECTIONS:
         return f"{kind}, index {event['data']}"
     return f"{kind}, {_text(event['data'])}"
@@ -277,7 +265,7 @@ class Dump(Struct, frozen=True):
                 sebs, path = count_text(timeline.left, "SEB"), file.path.name
                 yield [f"PE {self.pe}: {sebs} in {path}, bytes {block.offset} to {block.end}\n"]
             for loaded in timeline.parts():
-                yield from map(shown, _records(records_of(loaded)))
+                yield from map(shown, _records(records_of(loaded), newest=as_json))
             raise_first(damage)
 
 

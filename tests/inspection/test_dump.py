@@ -222,7 +222,7 @@ def test_text_shows_every_field_of_a_seb(tmp_path: Path) -> None:
         "  forward         3",
         "  message  msgID  dstNode  sendTime [s]  recvTime [s]  tID  size [bytes]  group",
         "        0     77     -100          0.75         0.875   -1          1234      9",
-        "  log event 0     at 0.125 s: 1 (Projections), index 4711",
+        "  log event 0     at 0.125 s: 1 (projections), index 4711",
         '  log event 1     at 0.25 s: 3 (mark), "startTraceBigSim %f\\n"',
     ]
 
