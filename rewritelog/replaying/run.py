@@ -51,20 +51,20 @@ class Replayed(Struct, frozen=True):
     @property
     def shown(self) -> ReplayReport | ReplayComparison:
         """The report, or the comparison."""
-        if self.before is None:
-            return self.report
-        if self.before.logs.title != self.report.logs.title:
-            raise UsageError(f"{spelled('against')} takes {self.report.logs.title} too")
-        return ReplayComparison(self.before, self.report)
+        return ReplayComparison(self.before, self.report) if self.before else self.report
 
 
 def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
     """Replay a log set, and compare it with another one if that is given; or compare several."""
     if command.write is None:
         command.check_unused(spelled("write"))
+    other, all_logs = command.against, [*command.logs, *filter(None, [command.against])]
+    if len({logs.title for logs in all_logs}) > 1:
+        listed = ", ".join(f"{logs.path} has {logs.title}" for logs in all_logs)
+        raise UsageError(f"runs of one format are compared: {listed}")
     network, plain = command.read_network(), dataclasses.replace(command, gains=0, write=None)
     if len(command.logs) == 1:
-        (logs,), other = command.logs, command.against
+        (logs,) = command.logs
         if other is None:
             return replay_whole(logs, network, command)
         before = replay_whole(other, network, _with_params(plain, other, logs)).report
@@ -73,9 +73,6 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
     for name in ("against", "write", "gains"):
         if getattr(command, name) is not None:
             raise UsageError(f"{spelled(name)} is for one log set; of several, all are compared")
-    if len({logs.title for logs in command.logs}) > 1:
-        listed = ", ".join(f"{logs.path} has {logs.title}" for logs in command.logs)
-        raise UsageError(f"runs of one format are compared: {listed}")
     return ReplayedRuns(tuple(replay_whole(each, network, plain).report for each in command.logs))
 
 
