@@ -22,11 +22,7 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.declaration import FAULTS, Record, format_names
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, ParamNotes, read_params
-from rewritelog.formats.bgtrace.records import (
-    BlockRecords,
-    offset_of,
-    records_of,
-)
+from rewritelog.formats.bgtrace.records import BlockRecords, Records, offset_of, records_of
 from rewritelog.models.base import EventKey
 from rewritelog.replaying.workload import (
     NO_MESSAGE,
@@ -51,12 +47,6 @@ _LEVELS = {
     "in_regions": "regions",
 }
 """The level of each field of `Seconds`."""
-
-_TIMES: tuple[tuple[Record, str, tuple[str, ...]], ...] = (
-    ("seb", "sebs", ("start_time", "exec_time", "end_time")),
-    ("message", "messages", ("send_time",)),
-)
-"""The times of SEBs and messages that a replay takes, and that have to be finite; not recvTime."""
 
 
 class BlockColumns(Struct, frozen=True):
@@ -171,19 +161,21 @@ def _seconds(block: BlockRecords, paired: Paired) -> Seconds:
 
 
 def refuse_infinite(block: BlockRecords) -> None:
-    """Raise `DamagedLogError` for the first SEB with a time that is not finite."""
-    wrong = []
-    for record, records, names in _TIMES:
-        columns = getattr(block, records)
+    """Raise `DamagedLogError` for a time that a replay takes and that is not finite."""
+    kinds: tuple[tuple[Record, Records, tuple[str, ...]], ...] = (
+        ("seb", block.sebs, ("start_time", "exec_time", "end_time")),
+        ("message", block.messages, ("send_time",)),
+    )
+    loaded = block.loaded
+    for kind, records, names in kinds:
         for name in names:
-            for row in np.flatnonzero(~np.isfinite(columns[name]))[:1].tolist():
-                at = int(columns.at[row]) + offset_of(columns.dtype, name)
-                wrong.append((int(columns.seb[row]), at, format_names(record)[name]))
-    if wrong:
-        (seb, at, field), loaded = min(wrong), block.loaded
-        pe, offset = int(loaded.pes[block.piece[seb]]), loaded.block.offset + at
-        location = Location(loaded.file.path, offset, pe, int(block.index[seb]), field)
-        raise DamagedLogError(location, FAULTS[core.TIME_NOT_FINITE].problem)
+            wrong = np.flatnonzero(~np.isfinite(records[name]))
+            if len(wrong):
+                at = int(records.at[wrong[0]]) + offset_of(records.dtype, name)
+                pe, seb = (int(of[records.seb[wrong[0]]]) for of in (block.pe, block.index))
+                offset, field = loaded.block.offset + at, format_names(kind)[name]
+                location = Location(loaded.file.path, offset, pe, seb, field)
+                raise DamagedLogError(location, FAULTS[core.TIME_NOT_FINITE].problem)
 
 
 _give_back = getattr(ctypes.CDLL(None), "malloc_trim", int)
