@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from rewritelog.arrays import ZERO_SUM, Flags, Floats, Ints, rows_by_key
+from rewritelog.arrays import ZERO_SUM, Flags, Floats, Ints
 from rewritelog.core import core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
@@ -67,7 +67,6 @@ class Traffic(Struct, frozen=True, eq=False):
             cells.add(which & (worker < 0), first, first + workers, sign)
         everywhere = excepting | (node == _EVERYWHERE) & (worker < 0)
         cells.add(everywhere, np.zeros_like(node), np.full_like(node, pes))
-        cells.add_strided((node == _EVERYWHERE) & is_one, worker, workers)
         classes = np.where(size >= 1, np.frexp(np.maximum(size, 1))[1], 0)
         counts, sent_bytes = np.rint(cells.sums()).astype(np.int64)
         return cls(
@@ -123,7 +122,7 @@ class _Cells:
         self._borders = np.append(np.arange(0, pes, self.group), pes)
         self._row, self._size = sender // self.group, size
         rows = len(self._borders) - 1
-        self._inside, self._beyond, self._strided = np.zeros((3, 2, rows, rows + 1))
+        self._inside, self._beyond = np.zeros((2, 2, rows, rows + 1))
 
     def add(self, which: Flags, begin: Ints, end: Ints, sign: int = 1) -> None:
         """Add some of the messages, or subtract them: each goes to PEs from begin to before end.
@@ -143,18 +142,10 @@ class _Cells:
                     added = np.bincount(at, times * weights * factor, rows * (rows + 1))
                     sums[k] += added.reshape(rows, -1)
 
-    def add_strided(self, which: Flags, worker: Ints, workers: int) -> None:
-        """Add some of the messages, each to its worker thread of every node."""
-        for of_worker in rows_by_key(worker, which):
-            receivers = np.diff(-((worker[of_worker[0]] - self._borders) // workers))
-            for k, weights in enumerate((None, self._size[of_worker])):
-                sent = np.bincount(self._row[of_worker], weights, minlength=len(receivers))
-                self._strided[k, :, :-1] += sent[:, np.newaxis] * receivers
-
     def sums(self) -> Floats:
         """Return messages and bytes from each row to each one, shape (2, rows, rows)."""
         beyond = np.cumsum(self._beyond, axis=2)[:, :, :-1] * np.diff(self._borders)
-        return np.asarray((self._inside + self._strided)[:, :, :-1] + beyond)
+        return np.asarray(self._inside[:, :, :-1] + beyond)
 
 
 SHOWN = 20
