@@ -33,7 +33,7 @@ def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
     """Return the text of the ranks of PEs, and the numbers of operations and dependencies.
 
     A SEB is the receipt of the message that starts it, then what it computes between its sends.
-    Requirements of later SEBs are at the end of the rank, since labels are defined before use.
+    Requirements of other SEBs are at the end of the rank, since labels are defined before use.
     """
     ends_ns = _nanoseconds(steps, steps.duration_s, np.arange(len(steps.seb)))
     sent_ns = _nanoseconds(steps, steps.offset_s, steps.sender)
@@ -47,22 +47,18 @@ def goal_part(steps: Steps) -> tuple[str, Counter[str]]:
     texts = []
     for pe, (low, high) in zip(steps.pes, pairwise(bounds), strict=True):
         texts.append(f"rank {pe} {{\n")
-        deferred = []
+        requirements = []
         for k in range(low, high):
             seb, end_ns, size, source, tag = sebs[k]
             operations, links = _divided(seb, end_ns, sends[first_send[k] : first_send[k + 1]])
             start = f"s{seb}" if first_send[k] == first_send[k + 1] else f"p{seb}_0"
-            receive = needs = ""
             if source >= 0:
-                receive = f"r{seb}: recv {size}b from {source} tag {tag} cpu 0\n"
-                needs = f"{start} requires r{seb}\n"
-            for other in required[first_need[k] : first_need[k + 1]]:
-                if other > seb:  # a label has to be defined before
-                    deferred.append(f"{start} requires s{other}\n")
-                else:
-                    needs += f"{start} requires s{other}\n"
-            texts.append(f"{receive}{operations}{needs}{links}")
-        texts += [*deferred, "}\n"]
+                texts.append(f"r{seb}: recv {size}b from {source} tag {tag} cpu 0\n")
+                links += f"{start} requires r{seb}\n"
+            others = required[first_need[k] : first_need[k + 1]]
+            requirements += [f"{start} requires s{other}\n" for other in others]
+            texts.append(f"{operations}{links}")
+        texts += [*requirements, "}\n"]
     text = "".join(texts)
     receives = int(np.count_nonzero(steps.cause_pe >= 0))
     counts = Counter(computations=text.count(": calc "), sends=len(sends), receives=receives)
