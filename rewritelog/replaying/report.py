@@ -395,9 +395,7 @@ class ReplayedRuns(Readable):
                 time,
                 ratio_text(speedup(first_s, run.predicted_s)),
                 percent_text(run.utilisation, 1),
-                percent_text(
-                    run.communication_s / run.predicted_s if run.predicted_s > 0 else None, 1
-                ),
+                _share_text(run.communication_s, run.predicted_s),
             )
             for name, run, time in zip(self._names, self.runs, times, strict=True)
         ]
