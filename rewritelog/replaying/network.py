@@ -53,9 +53,6 @@ _FIELDS = {option: option.replace("-", "_") for option in QUANTITIES}
 
 _MACHINES = Path(__file__).with_name("machines")
 
-_TEXTS = ("name", "source")
-"""The other keys of a machine file, whose values are texts for readers."""
-
 
 @dataclass(frozen=True, init=False)
 class Network:
@@ -154,7 +151,7 @@ def to_machine(machine: object, what: str) -> Network:
 
 
 def read_machine(machine: str | os.PathLike[str]) -> Network:
-    """Read a machine file: TOML with `latency`, `bandwidth` and so on, and a `name`.
+    """Read a machine file: TOML with `latency`, `bandwidth` and so on, a `name` and a `source`.
 
     `machine` is a file, or the name of one that comes with rewritelog. Raise `MissingFileError` if
     there is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
@@ -173,14 +170,7 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
         path = _MACHINES / f"{path}.toml"
     read = read_model_text(path)
     entries = read_toml(read.text, read.name).document
-    for key, value in entries.items():
-        kinds = str if key in _TEXTS else str | int | float
-        if key not in (*QUANTITIES, *_TEXTS) or not isinstance(value, kinds):
-            known = ", ".join((*QUANTITIES, *_TEXTS))
-            raise RewriteLogError(
-                f"{path}: unknown key or wrong type of value: {key!r}; known: {known}"
-            )
-    quantities = {name: value for name, value in entries.items() if name in QUANTITIES}
+    quantities = {key: value for key, value in entries.items() if key not in ("name", "source")}
     try:
         return Network(name=entries.get("name", "")).with_quantities(quantities)
     except UsageError as error:
