@@ -17,14 +17,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import math
 import os
 import re
 import secrets
 import shutil
 import stat
-import sys
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,14 +39,11 @@ from rewritelog.output.files import (
 )
 from rewritelog.progress import report_progress
 from rewritelog.running.engines import Threads
-from rewritelog.stopping import raise_if_stopped, stopped
+from rewritelog.stopping import raise_if_stopped
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
-_STOP_S = 0.5
-"""The time that a run takes to remove its draft when a signal ends it."""
 _BATCH_FILES = 64
-_REMOVE = f"import sys, pathlib, {__name__} as folders; folders._remove(pathlib.Path(sys.argv[1]))"
 
 
 @contextmanager
@@ -83,7 +77,7 @@ def new_folder(out: Path, *, force: bool = False, flush: bool = True) -> Iterato
                 raise_if_stopped()
                 _replace(out, target, draft, force=force)
             except BaseException:
-                _discard(draft)
+                _remove(draft)
                 raise
             _finish(out, target, draft, flush=flush)
     except OSError as error:
@@ -156,28 +150,8 @@ def _remove_old(folder: Path) -> None:
         )
 
 
-def _discard(draft: Path) -> None:
-    """Remove the draft of a run that failed; if a signal ends the run, do not keep it waiting.
-
-    The rest is then left to a process that outlives the run, and at worst to the next run that
-    writes the output.
-    """
-    if stopped() is not None and draft.is_dir():
-        _unlink_files(draft, time.monotonic() + _STOP_S)
-        to_null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
-        command = [sys.executable, "-P", "-c", _REMOVE, str(draft)]
-        if len(list(draft.iterdir())) > _BATCH_FILES:
-            with suppress(OSError, NotImplementedError):
-                os.posix_spawn(command[0], command, os.environ, file_actions=to_null, setsid=True)
-                return
-    _remove(draft)
-
-
-def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
-    """Remove files of a folder, several at a time, until a moment of the monotonic clock.
-
-    If the system denies the threads, some files are left.
-    """
+def _unlink_files(folder: Path) -> None:
+    """Remove files of a folder, several at a time; if the system denies the threads, not all."""
 
     def unlink(path: Path) -> None:
         with suppress(OSError):
@@ -185,7 +159,7 @@ def _unlink_files(folder: Path, until_s: float = math.inf) -> None:
 
     paths = folder.iterdir()
     with suppress(RewriteLogError), Threads(FILE_THREADS) as pool:
-        while time.monotonic() < until_s and (batch := list(islice(paths, _BATCH_FILES))):
+        while batch := list(islice(paths, _BATCH_FILES)):
             list(pool.map(unlink, batch))
 
 

@@ -3,23 +3,17 @@
 import itertools
 import os
 import pkgutil
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty import HANGS_S
 from logbuilder import seb, write_logs, write_params
 from watching import watched_rewrite
 
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import OutputError, RewriteLogError
-from rewritelog.output import folders
-from rewritelog.output.folders import new_folder
 from rewritelog.rewriting.run import rewrite
-from rewritelog.stopping import Stopped
 
 TWICE = RewriteOptions(dilation=2)
 
@@ -282,25 +276,3 @@ def test_the_report_alone_writes_nothing(logs: Path, tmp_path: Path) -> None:
     report = rewrite(logs, None, TWICE)
     assert report.out is None
     assert names(tmp_path) == {"in"}
-
-
-def test_a_signal_does_not_wait_until_many_files_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another process removes what a second does not suffice for."""
-    reason = Stopped(signal.SIGTERM)
-    monkeypatch.setattr(folders, "stopped", lambda: reason)
-    monkeypatch.setattr(folders, "_STOP_S", 0.0)
-
-    def write() -> None:
-        with new_folder(tmp_path / "out") as draft:
-            for number in range(200):
-                (draft / f"param.{number}").touch()
-            raise reason
-
-    with pytest.raises(Stopped):
-        write()
-    until_s = time.monotonic() + HANGS_S
-    while list(tmp_path.iterdir()):
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
