@@ -20,7 +20,7 @@ import numpy as np
 from rewritelog.arrays import Bytes
 from rewritelog.errors import OutputError, OutputWarning, RewriteLogError, UsageError
 from rewritelog.formats.files import InputFile, paths_in
-from rewritelog.paths import exists, is_stdout
+from rewritelog.paths import exists
 from rewritelog.running.engines import Gathered, in_threads
 from rewritelog.text import matches
 
@@ -174,7 +174,6 @@ class FlushingWork(Gathered[Item, Result]):
             raise state
 
 
-_MOST_LINKS = 40
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -203,21 +202,9 @@ def check_outputs(
 
 
 def check_page(path: Path) -> None:
-    """Raise `OutputError` if a page would replace another kind of file, such as a model file.
-
-    Raise `UsageError` for an ending that is not a page's, unless the path is a stream.
-    """
-    if is_stdout(path) or descriptor_of(path) is not None or (exists(path) and _is_stream(path)):
-        return
-    if path.is_file():
-        try:
-            with path.open("rb") as file:
-                start = file.read(100).lstrip().lower()
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        if start and not start.startswith((b"<!doctype html", b"<html")):
-            raise OutputError(f"{path}: exists and is not a page: remove it, or give another name")
-    if path.suffix.lower() != ".html":
+    """Raise `UsageError` for an ending that is not a page's, unless the path is a stream."""
+    is_stream = descriptor_of(path) is not None or (exists(path) and _is_stream(path))
+    if not is_stream and path.suffix.lower() != ".html":
         raise UsageError(f"{path}: a page needs the ending .html")
 
 
@@ -303,18 +290,10 @@ def descriptor_of(path: Path) -> int | None:
 
     Such an output is written at the descriptor's position and not replaced, even if it is a file.
     """
-    descriptors = Path(f"/proc/{os.getpid()}/fd")
-    name = Path.cwd() / path if not path.is_absolute() else path
-    for _ in range(_MOST_LINKS):
-        if str(name) in _STANDARD:
-            return _STANDARD[str(name)]
-        folder = Path(os.path.realpath(name.parent))
-        if folder == descriptors and name.name.isdecimal():
-            return int(name.name)
-        if not name.is_symlink():
-            return None
-        name = folder / name.readlink()
-    return None
+    if str(path) in _STANDARD:
+        return _STANDARD[str(path)]
+    folder = os.path.realpath(path.parent)
+    return int(path.name) if folder == f"/proc/{os.getpid()}/fd" and path.name.isdecimal() else None
 
 
 def write_text_file(path: Path, text: str, *, through_links: bool = True) -> None:

@@ -439,6 +439,6 @@ def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:
         with pytest.raises(rewritelog.OutputError):
             rewritelog.page(fitted, timings, output=logs / "timings.txt")
     for result in (fitted, rewritelog.info(logs)):
-        with pytest.raises(rewritelog.OutputError, match="exists and is not a page"):
+        with pytest.raises(rewritelog.UsageError, match=r"a page needs the ending \.html"):
             rewritelog.page(result, output=logs / "timings.txt")
     assert {path.name: path.read_bytes() for path in logs.rglob("*") if path.is_file()} == before

@@ -356,14 +356,12 @@ def test_names_that_are_not_utf8_are_shown(sample_logs: Path, tmp_path: Path) ->
 
 
 def test_a_page_does_not_replace_another_kind_of_file(sample_logs: Path, tmp_path: Path) -> None:
-    timings, page = sample_logs / "cells" / "timings.txt", tmp_path / "page.html"
-    for _ in range(2):  # a page replaces a page
-        assert run("fit", timings, "--html", page, "-q").returncode == 0
-    page.write_text('{"format": "rewritelog model"}')
-    done = run("fit", timings, "--html", page)
-    assert done.returncode == 1
-    assert "exists and is not a page" in done.stderr
-    assert page.read_text() == '{"format": "rewritelog model"}'
+    timings, model = sample_logs / "cells" / "timings.txt", tmp_path / "model.json"
+    model.write_text('{"format": "rewritelog model"}')
+    done = run("fit", timings, "--html", model)
+    assert done.returncode == 2
+    assert "a page needs the ending .html" in done.stderr
+    assert model.read_text() == '{"format": "rewritelog model"}'
 
 
 def test_terms_in_the_overview_have_the_names_of_parameters(tmp_path: Path) -> None:
