@@ -25,10 +25,6 @@ class MissingFileError(RewriteLogError, FileNotFoundError):
     """An input file or folder does not exist."""
 
 
-class NotComparableError(UsageError):
-    """Two log sets cannot be compared (exit code 2, like the command diff)."""
-
-
 class ModelError(RewriteLogError):
     """A model cannot be found or fitted, or returns values that cannot be used."""
 
@@ -88,15 +84,15 @@ class Location:
 
     def __str__(self) -> str:
         """Return the location as in messages: `bgTrace0, byte 20, PE 3, SEB 7`."""
-        named = (
-            (str(self.file) if self.file is not None else None),
-            (f"byte {self.offset_bytes}" if self.offset_bytes is not None else None),
-            (f"PE {self.pe}" if self.pe is not None else None),
-            (f"SEB {self.seb}" if self.seb is not None else None),
-            (f"field {self.field}" if self.field is not None else None),
-            (f"node {self.node}" if self.node is not None else None),
-        )
-        return ", ".join(part for part in named if part is not None)
+        parts = {
+            "": self.file,
+            "byte ": self.offset_bytes,
+            "PE ": self.pe,
+            "SEB ": self.seb,
+            "field ": self.field,
+            "node ": self.node,
+        }
+        return ", ".join(f"{what}{part}" for what, part in parts.items() if part is not None)
 
 
 class DamagedLogError(RewriteLogError):

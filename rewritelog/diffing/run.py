@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from rewritelog.commands.logs import DiffCommand
 from rewritelog.diffing.records import Totals, compare_loaded
 from rewritelog.diffing.report import Comparison, HeadDifference, SideName
-from rewritelog.errors import NotComparableError
+from rewritelog.errors import UsageError
 from rewritelog.formats.bgtrace.blocks import (
     Block,
     LoadedBlock,
@@ -200,13 +200,13 @@ def _changes(old: dict[str, str], new: dict[str, str]) -> tuple[HeadDifference, 
 def compare_opened(command: DiffCommand) -> Comparison:
     """Compare two log sets, or two sets of traces.
 
-    Raise `NotComparableError` for different formats or ranks, `DamagedLogError` for damage.
+    Raise `UsageError` for different formats or ranks, `DamagedLogError` for damage.
     """
     a, b = command.a, command.b
     if isinstance(a, LogSet) and isinstance(b, LogSet):
         return compare_logs(a, b, command.params)
     if isinstance(a, LogSet) or isinstance(b, LogSet) or a.title != b.title:
-        raise NotComparableError(f"{a.path} has {a.title}, {b.path} has {b.title}")
+        raise UsageError(f"{a.path} has {a.title}, {b.path} has {b.title}")
     from rewritelog.diffing.traces import compare_traces  # noqa: PLC0415 - not of logs
 
     return compare_traces(a, b)

@@ -21,7 +21,7 @@ from rewritelog.diffing.records import (
     list_text,
 )
 from rewritelog.diffing.report import Comparison, HeadDifference
-from rewritelog.errors import NotComparableError
+from rewritelog.errors import UsageError
 from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, loaded
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten_all, some_text
@@ -37,12 +37,12 @@ _REST = "other fields, or their order"
 def compare_traces(a: Traces, b: Traces) -> Comparison:
     """Compare traces rank by rank.
 
-    Memory is needed for the nodes of a few ranks. Raise `NotComparableError` for different ranks,
+    Memory is needed for the nodes of a few ranks. Raise `UsageError` for different ranks,
     `DamagedLogError` for damage.
     """
     if a.pes != b.pes:
         ranks = (some_text([str(rank) for rank in side.pes], 5) for side in (a, b))
-        raise NotComparableError("the ranks differ: {} in A, {} in B".format(*ranks))
+        raise UsageError("the ranks differ: {} in A, {} in B".format(*ranks))
     totals, heads = Totals(), list[HeadDifference]()
     work = partial(_compare_units, a, b, dict(zip(a.pes, b.files, strict=True)))
     for _, (of_rank, of_head) in map_blocks(work, a.files, "comparing", a.size_bytes):

@@ -22,7 +22,7 @@ from oracle import SAMPLE_LOGS
 import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.commands.fits import TimingsCommand
-from rewritelog.errors import ModelError, NotComparableError, RewriteLogError, UsageError
+from rewritelog.errors import ModelError, RewriteLogError, UsageError
 from rewritelog.formats import chakra as reader
 from rewritelog.formats.chakra import ChakraTraces, NodePart
 from rewritelog.formats.traces import Traces, Unit
@@ -654,9 +654,9 @@ def test_diff_compares_nodes_by_their_ids(traces: Path, tmp_path: Path) -> None:
     text = rewritelog.diff(traces, other).text()
     assert "12 of 14" in text, "nodes of A"
     assert "1 of 3" in text, "nodes of B"
-    with pytest.raises(NotComparableError, match="the ranks differ: 0, 1 in A, 0 in B"):
+    with pytest.raises(UsageError, match="the ranks differ: 0, 1 in A, 0 in B"):
         rewritelog.diff(traces, write_traces(tmp_path / "one", [[node(1)]]))
-    with pytest.raises(NotComparableError):
+    with pytest.raises(UsageError, match="has Chakra execution traces, "):
         rewritelog.diff(traces, SAMPLE_LOGS / "cells")
 
 
