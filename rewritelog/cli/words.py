@@ -20,7 +20,6 @@ from rewritelog import COMMANDS, commands
 from rewritelog.commands.command import ALWAYS, SHELL_OPTIONS, Command
 from rewritelog.commands.completion import COMPLETE, COMPLETERS
 from rewritelog.commands.durations import NETWORK
-from rewritelog.errors import UsageError
 from rewritelog.options import (
     ADVANCED,
     MODEL,
@@ -242,13 +241,8 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
             allowed = f"; choose from {listed}" if listed else ""
             raise typer.TyperException(f"missing {what} '{word.name}'{allowed}")
     for field in [name for name in values if name.startswith(MODEL_OPTION)]:
-        option = field.removeprefix(MODEL_OPTION)
-        model_options = values.setdefault("model_options", [])
-        if any(
-            text.rpartition("=")[0] == option for text in model_options if isinstance(text, str)
-        ):
-            raise UsageError(f"the model option {option!r} is given more than once")
-        model_options.append((option, values.pop(field)))
+        named_value = field.removeprefix(MODEL_OPTION), values.pop(field)
+        values.setdefault("model_options", []).append(named_value)
     return values
 
 

@@ -161,7 +161,7 @@ def test_wrong_usage(timings: Path, sample_logs: Path, tmp_path: Path) -> None:
                 "basis=linear",
             ],
             2,
-            "'basis' is given more than once",
+            "--model-option basis is given more than once",
         ),
         (["verify", tmp_path / "none.json", timings], 1, "none.json: does not exist"),
         (
