@@ -10,14 +10,11 @@ import json
 import math
 import re
 import textwrap
-import unicodedata
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -51,8 +48,6 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[mµnp]?s|[kMGT]?B|bytes)(?!\w))")
 _SPECIAL = re.compile(r"\\\*|[?[]")
 """What `fnmatch` has to take as the character with which it ends: `\\*`, `?` and `[`."""
 _LAST_WORD = re.compile(r"\w+\Z")
-_MARKS = ("Mn", "Me")
-"""The categories of characters that stand over or under the one before, such as accents."""
 
 _LEAST_NAME = 20
 _INDENT = _GAP = "  "
@@ -75,18 +70,18 @@ def printable(text: str | bytes) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a printable text, shortened in the middle to at most `width` columns."""
+    """Return a printable text, shortened in the middle to at most `width` characters."""
     if len(text) > width:
         text = text[: width + 1] + text[-width:]  # printable takes time per character
     text = printable(text)
-    if _begin(text, width) == text:
+    if len(text) <= width:
         return text
     tail = (width - 1) // 2
-    return f"{_begin(text, width - 1 - tail)}…{_begin(text[::-1], tail)[::-1]}"
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
 def shorten_all(texts: Sequence[str], width: int) -> list[str]:
-    """Return printable texts of at most `width` columns; only equal texts look alike.
+    """Return printable texts of at most `width` characters; only equal texts look alike.
 
     Texts that a cut in the middle would make alike are cut before the first word that differs, and
     numbered if that is not enough.
@@ -104,12 +99,11 @@ def shorten_all(texts: Sequence[str], width: int) -> list[str]:
             for text in group
         }
         for text, cut in cuts.items():
-            fits = _begin(cut, width) == cut
-            short[text] = cuts[text] = cut if fits else f"{_begin(cut, width - 1)}…"
+            short[text] = cuts[text] = cut if len(cut) <= width else f"{cut[: width - 1]}…"
         alike += [fewer for fewer in _groups_alike(cuts) if len(fewer) < len(group)]
     for group in _groups_alike(short):
         for number, text in enumerate(group, 1):
-            short[text] = f"{_begin(short[text], width - len(f'{number}') - 1)}#{number}"
+            short[text] = f"{short[text][: width - len(f'{number}') - 1]}#{number}"
     return [short[text] for text in texts]
 
 
@@ -119,22 +113,6 @@ def _groups_alike(short: Mapping[str, str]) -> list[list[str]]:
     for text, cut in short.items():
         by_short.setdefault(cut, []).append(text)
     return [group for group in by_short.values() if len(group) > 1]
-
-
-def _begin(text: str, width: int) -> str:
-    """Return the beginning of a text, of at most `width` columns; a mark counts as a column."""
-    if text.isascii():
-        return text[:width]
-    ends = list(accumulate(max(1, _columns(letter)) for letter in text))
-    return text[: bisect_right(ends, width)]
-
-
-def _columns(text: str) -> int:
-    """Return the columns of a terminal that a text takes: Chinese characters two, marks none."""
-    if text.isascii():
-        return len(text)
-    seen = (letter for letter in text if unicodedata.category(letter) not in _MARKS)
-    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in seen)
 
 
 def wrapped(line: str, hanging: int = 2) -> str:
@@ -494,13 +472,13 @@ class TextTable:
         cells = [
             [shorten(name, WIDTH), *(shorten(cell, most) for cell in row)] for name, *row in shown
         ]
-        longest, *widths = (max(map(_columns, column)) for column in zip(*cells, strict=True))
+        longest, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
         lines: list[str] = []
         for part in _column_parts(widths, longest):
             room = WIDTH - len(_INDENT) - sum(len(_GAP) + widths[k] for k in part)
             width = max(min(longest, room), min(_LEAST_NAME, longest))
             names = shorten_all([row[0] for row in shown], width)
-            lines += self._part_lines([_padded(name, width) for name in names], cells, widths, part)
+            lines += self._part_lines([name.ljust(width) for name in names], cells, widths, part)
         left_out = self.further + len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
 
@@ -529,14 +507,10 @@ class TextTable:
         """Yield the lines of a part of the columns after the first."""
         for name, (_, *row) in zip(names, cells, strict=True):
             aligned = (
-                _padded(row[k], widths[k]) if k + 1 in self.left else f"{row[k]:>{widths[k]}}"
+                row[k].ljust(widths[k]) if k + 1 in self.left else row[k].rjust(widths[k])
                 for k in part
             )
             yield (_INDENT + _GAP.join((name, *aligned))).rstrip()
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _columns(text))
 
 
 def _column_parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:

@@ -36,41 +36,6 @@ def test_a_table_aligns_names_left_and_numbers_right() -> None:
     ]
 
 
-def test_characters_that_take_two_columns_of_a_terminal_are_aligned() -> None:
-    assert TextTable(
-        ("event", "lines"), [("计算", "1"), ("计算::力", "10"), ("sum", "2")]
-    ).lines() == [
-        "  event     lines",
-        "  计算          1",
-        "  计算::力     10",
-        "  sum           2",
-    ]
-
-
-def test_accents_and_other_marks_take_no_column_of_their_own() -> None:
-    names = "e\u0301te\u0301", "\u304b\u3099", "sum"
-    assert TextTable(("event", "lines"), [(name, "1") for name in names]).lines() == [
-        "  event  lines",
-        f"  {names[0]}        1",
-        f"  {names[1]}         1",
-        "  sum        1",
-    ]
-
-
-def test_long_names_of_wide_characters_are_cut_to_the_columns_that_they_take() -> None:
-    names = [f"{'力' * 40}{end}{'场' * 40}" for end in "甲乙"]
-    for width in (20, 41, 60):
-        cut = shorten_all([*names, "e\u0301" * 40], width)
-        assert len(set(cut)) == 3
-        assert all("…" in name for name in cut)
-        columns = [len(name) + sum(letter > "\u3000" for letter in name) for name in cut]
-        assert width - 2 <= min(columns[:2])
-        assert max(columns) <= width
-    *_, a, b = TextTable(("event", "lines"), [(name, "1") for name in names]).lines()
-    assert [a[-3:], b[-3:]] == ["  1", "  1"]
-    assert len(a) + len(re.findall("[力场甲乙]", a)) == WIDTH
-
-
 def test_a_long_text_in_a_further_column_fits_too() -> None:
     table = TextTable(("line", "call", "error"), [("a.txt:1", LONG, "1 %")], left=frozenset({1}))
     assert max(map(len, table.lines())) <= 80
