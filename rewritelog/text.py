@@ -468,19 +468,25 @@ class TextTable:
     def lines(self) -> list[str]:
         """Return the lines, the heads first."""
         shown = [self.heads, *self.rows[: self.most_rows]]
-        most = WIDTH - len(_INDENT) - _LEAST_NAME - len(_GAP)
-        cells = [
-            [shorten(name, WIDTH), *(shorten(cell, most) for cell in row)] for name, *row in shown
-        ]
-        longest, *widths = (max(map(len, column)) for column in zip(*cells, strict=True))
+        texts, *columns = zip(*shown, strict=True)
+        aligned = [self._aligned(number, column) for number, column in enumerate(columns, 1)]
+        widths = [len(head) for head, *_ in aligned]
+        longest = max(len(shorten(text, WIDTH)) for text in texts)
         lines: list[str] = []
         for part in _column_parts(widths, longest):
-            room = WIDTH - len(_INDENT) - sum(len(_GAP) + widths[k] for k in part)
+            room = WIDTH - len(_INDENT) - sum(len(_GAP) + width for width in widths[part])
             width = max(min(longest, room), min(_LEAST_NAME, longest))
-            names = shorten_all([row[0] for row in shown], width)
-            lines += self._part_lines([name.ljust(width) for name in names], cells, widths, part)
+            names = [name.ljust(width) for name in shorten_all(texts, width)]
+            rows = zip(names, *aligned[part], strict=True)
+            lines += [(_INDENT + _GAP.join(row)).rstrip() for row in rows]
         left_out = self.further + len(self.rows) - len(shown) + 1
         return lines + ([f"{_INDENT}and {left_out:,} more"] if left_out else [])
+
+    def _aligned(self, number: int, column: Sequence[str]) -> list[str]:
+        """Return the cells of a column after the first, shortened and of equal width."""
+        cells = [shorten(cell, WIDTH - len(_INDENT) - _LEAST_NAME - len(_GAP)) for cell in column]
+        width = max(map(len, cells))
+        return [cell.ljust(width) if number in self.left else cell.rjust(width) for cell in cells]
 
     def html(self) -> str:
         """Return the table as HTML, for a page or a notebook."""
@@ -501,25 +507,14 @@ class TextTable:
         foot = f"<p>and {left_out:,} more</p>" if left_out else ""
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{foot}"
 
-    def _part_lines(
-        self, names: list[str], cells: list[list[str]], widths: list[int], part: range
-    ) -> Iterator[str]:
-        """Yield the lines of a part of the columns after the first."""
-        for name, (_, *row) in zip(names, cells, strict=True):
-            aligned = (
-                row[k].ljust(widths[k]) if k + 1 in self.left else row[k].rjust(widths[k])
-                for k in part
-            )
-            yield (_INDENT + _GAP.join((name, *aligned))).rstrip()
 
-
-def _column_parts(widths: Sequence[int], longest_name: int) -> Iterator[range]:
+def _column_parts(widths: Sequence[int], longest_name: int) -> Iterator[slice]:
     """Yield the columns of each part of the table that fits beside the names."""
     room = WIDTH - len(_INDENT) - min(longest_name, _LEAST_NAME)
     begin, used = 0, 0
     for column, width in enumerate(widths):
         used += len(_GAP) + width
         if used > room and column > begin:
-            yield range(begin, column)
+            yield slice(begin, column)
             begin, used = column, len(_GAP) + width
-    yield range(begin, len(widths))
+    yield slice(begin, len(widths))
