@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +40,11 @@ class OutputError(RewriteLogError):
 
 class OutputWarning(UserWarning):
     """An output is written, but something related to it failed, such as removing old files."""
+
+
+def warn_of_output(message: str) -> None:
+    """Issue an `OutputWarning`."""
+    warnings.warn(message, OutputWarning, stacklevel=3)
 
 
 class Spelling:

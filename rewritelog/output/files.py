@@ -9,7 +9,6 @@ import os
 import secrets
 import stat
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from rewritelog.arrays import Bytes
-from rewritelog.errors import OutputError, OutputWarning, RewriteLogError, UsageError
+from rewritelog.errors import OutputError, RewriteLogError, UsageError, warn_of_output
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.paths import exists
 from rewritelog.running.engines import Gathered, in_threads
@@ -391,10 +390,8 @@ def copy_own_files(logs: LogSet, paths: Iterable[Path], target: Path) -> None:
     for path in paths:
         folders = {*own, Path(os.path.realpath(path.parent))}
         if path.is_symlink() and folders.isdisjoint(Path(os.path.realpath(path)).parents):
-            warnings.warn(
-                f"{path} is a link to a file outside of the log folders: it is not copied",
-                OutputWarning,
-                stacklevel=2,
+            warn_of_output(
+                f"{path} is a link to a file outside of the log folders: it is not copied"
             )
         else:
             copy_file(path, target / path.name)

@@ -22,13 +22,12 @@ import re
 import secrets
 import shutil
 import stat
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from rewritelog.errors import OutputError, OutputWarning, RewriteLogError, spelled
+from rewritelog.errors import OutputError, RewriteLogError, spelled, warn_of_output
 from rewritelog.output.files import (
     FILE_THREADS,
     are_same,
@@ -132,21 +131,17 @@ def _finish(out: Path, target: Path, draft: Path, *, flush: bool) -> None:
     try:
         flush_files([target.parent])
     except OSError as error:
-        warnings.warn(
+        warn_of_output(
             f"{out} is written, but a power cut may undo it: {target.parent} could not be flushed "
-            f"to the disk: {error.strerror}",
-            OutputWarning,
-            stacklevel=2,
+            f"to the disk: {error.strerror}"
         )
 
 
 def _remove_old(folder: Path) -> None:
     """Remove an old output, or the remains of a killed run; warn if that fails."""
     if problem := _remove(folder):
-        warnings.warn(
-            f"the old folder {folder} could not be removed: {problem}; remove it by hand",
-            OutputWarning,
-            stacklevel=2,
+        warn_of_output(
+            f"the old folder {folder} could not be removed: {problem}; remove it by hand"
         )
 
 
@@ -304,11 +299,9 @@ class OutputLock:
             self._release()
         except OSError as problem:
             if kind is None:
-                warnings.warn(
+                warn_of_output(
                     f"{self._out} is written, but its lock {self._path} could not be removed: "
-                    f"{problem.strerror}",
-                    OutputWarning,
-                    stacklevel=2,
+                    f"{problem.strerror}"
                 )
 
     def _acquire(self) -> bool:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from rewritelog.errors import OutputWarning, UsageError
+from rewritelog.errors import UsageError, warn_of_output
 from rewritelog.running.locks import process_lock
 from rewritelog.text import printable, shorten
 
@@ -64,7 +64,7 @@ def drawing(
             if boxes := sorted({chr(int(code)) for code in re.findall(r"Glyph (\d+)", texts)}):
                 shown = shorten(printable("".join(boxes)), 20)
                 why = f"the picture's font lacks {shown}, so that there are boxes"
-                warnings.warn(f"{why}: an .svg has the text", OutputWarning, stacklevel=3)
+                warn_of_output(f"{why}: an .svg has the text")
             return content.getvalue()
 
         yield figure, saved
