@@ -175,9 +175,7 @@ class Declaration:
     @property
     def label(self) -> str:
         """Its name in errors about its value."""
-        if not self.shell:
-            return self.field
-        return self.metavar if self.positional and Spelling.as_flags else spelled(self.field)
+        return self.name if self.shell and Spelling.as_flags else self.field
 
     @property
     def is_flag(self) -> bool:
