@@ -104,21 +104,21 @@ def _run_command(texts: list[str]) -> int:
         texts = [*words, "--help"]
     name = console.run.command = next(iter(words), "")
     if name not in commands.NAMES:
-        before, _ = parse(texts, {})  # raises an error for an unknown command
-        return 0 if _answered("", before) else WRONG_USAGE
+        parsed = parse(texts, {})  # raises an error for an unknown command
+        return 0 if _answered("", parsed) else WRONG_USAGE
     cls = commands.command_class(name)
     console.run.failure = cls.failure
     declared, flags = words_of(cls), []
     spelled = {spelling for word in declared for spelling in word.names}
     if not all(text.partition("=")[0] in spelled for text in texts if text.startswith("--")):
         flags = flags_of_models(declared)
-    before, parsed = parse(texts, {name: [*declared, *flags]})
-    console.run.debug = bool(before["debug"] or parsed["debug"])
-    if _answered("", before) or _answered(name, parsed):
+    parsed = parse(texts, {name: [*declared, *flags]})
+    console.run.debug = "debug" in parsed
+    if _answered(name, parsed):
         return 0
     for word in (*declared, *flags):
         has_one = word.names and not (word.is_flag or word.several)
-        if has_one and len(parsed.get(word.field) or ()) > 1:
+        if has_one and len(parsed.get(word.field, ())) > 1:
             console.note(f"{word.name} is given more than once: the last value is used")
     values = values_of(parsed, [*declared, *flags])
     console.run.quiet = "quiet" in values
@@ -126,12 +126,12 @@ def _run_command(texts: list[str]) -> int:
     return code or int("fail_on_warning" in values and console.run.warnings > 0)
 
 
-def _answered(command: str, flags: dict[str, Any]) -> bool:
+def _answered(command: str, parsed: dict[str, Any]) -> bool:
     """Print the version or the help, if a flag asks for it; return whether one does."""
-    if flags["version"]:
+    if "version" in parsed:
         typer.echo(f"rewritelog {__version__}")
-    elif flags["help"] or flags.get("help_all"):
-        rare = not flags["help"]
+    elif "help" in parsed or "help_all" in parsed:
+        rare = "help" not in parsed
         typer.echo(command_help(command, rare=rare) if command else overview())
     else:
         return False

@@ -85,33 +85,30 @@ def words_to_complete() -> list[str]:
     return " ".join(os.environ.get(name, "") for name in _COMPLETED).split()
 
 
-def parse(
-    texts: Sequence[str], known: Mapping[str, Sequence[Declaration]]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a command line gives before the name of a command, and after it, by fields.
+def parse(texts: Sequence[str], known: Mapping[str, Sequence[Declaration]]) -> dict[str, Any]:
+    """Return what a command line gives before and after the name of a command, by fields.
 
-    Values are lists of texts, texts for single arguments, and True for flags; an option that is not
-    spelled may have none. `known` are the arguments and options of the command that is named; of
-    all commands for completion. Raise `typer.TyperException` for what cannot be parsed.
+    Values are lists of texts, texts for single arguments, and True for flags. `known` are the
+    arguments and options of the command that is named; of all commands for completion. Raise
+    `typer.TyperException` for what cannot be parsed.
     """
-    before: dict[str, Any] = {}
-    after: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     app = typer.Typer(
         add_completion=completing(), add_help_option=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )  # fmt: skip
-    app.callback(invoke_without_command=True)(_receiver(before, TOP_LEVEL))
+    app.callback(invoke_without_command=True)(_receiver(parsed, TOP_LEVEL))
     for name in commands.NAMES:
         about, words = commands.summary(name) if completing() else "", known.get(name, ())
         words = words if completing() else _spelled(words, texts)
-        receiver = _receiver(after, words)
+        receiver = _receiver(parsed, words)
         app.command(name, cls=_CommandOfTexts, help=about, add_help_option=False)(receiver)
     if not completing():
-        app.command(HELP)(_receiver(after, ()))  # so that it is suggested for similar names
+        app.command(HELP)(_receiver(parsed, ()))  # so that it is suggested for similar names
     for words in known.values():
         texts = plain_words(texts, words)
     app(args=list(texts), prog_name="rewritelog", standalone_mode=False)
-    return before, after
+    return parsed
 
 
 class _CommandOfTexts(TyperCommand):
@@ -188,7 +185,7 @@ def _receiver(received: dict[str, Any], words: Sequence[Declaration]) -> Any:
     parameters = [_parameter(word) for word in words]
 
     def receive(**values: Any) -> None:
-        received.update(values)
+        received.update({name: value for name, value in values.items() if value or value == ""})
 
     receive.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     receive.__annotations__ = {member.name: member.annotation for member in parameters}
@@ -230,12 +227,12 @@ def values_of(parsed: Mapping[str, Any], words: Sequence[Declaration]) -> dict[s
     """Return the values of the fields of a command that the words of a command line give."""
     values: dict[str, Any] = {}
     for word in words:
-        texts = parsed.get(word.field)
-        if texts or texts == "":
+        if word.field in parsed:
+            texts = parsed[word.field]
             value = texts[-1] if isinstance(texts, list) and not word.several else texts
             is_known = not word.field.startswith(MODEL_OPTION)  # else only the model can check it
             values[word.field] = word.checked(value) if is_known else value
-        elif word.required or (isinstance(word.needed, str) and not parsed[word.needed]):
+        elif word.required or (isinstance(word.needed, str) and word.needed not in parsed):
             what = "option" if word.names else "argument"
             listed = ", ".join(choices(word.kind))
             allowed = f"; choose from {listed}" if listed else ""
