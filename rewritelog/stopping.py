@@ -11,15 +11,14 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 _SAME_S = 2.0
 """Signals within this time count as one. Batch systems send a signal to a process and then to its
 group, and the second one must not interrupt the cleaning up that the first one has started."""
 
-
 _AGAIN_S = 0.01
-"""The interval at which a request that a finaliser has lost is repeated; finalisers are short."""
+"""The time after which a request that a finaliser has lost is repeated; finalisers are short."""
 
 
 class Stopped(BaseException):
@@ -52,8 +51,6 @@ class _Request:
     """The request of another thread."""
     process: int | None = None
     """The process in which signals raise `Stopped`; processes that it forks have defaults."""
-    printing = False
-    """Whether an exception is being reported as unraisable; another one would be lost, too."""
 
 
 _request = _Request()
@@ -91,26 +88,16 @@ def _leave_to_defaults() -> None:
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:
     """Stop a moment later if Python drops the exception, as in finalisers during imports."""
     if isinstance(lost.exc_value, Stopped):
-        _request.printing, _request.raised = True, None
-        threading.Thread(target=_repeat_stop, args=[lost.exc_value], daemon=True).start()
-        _request.printing = False
+        _request.raised, _request.requested = None, lost.exc_value
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)  # which sends SIGALRM
     else:
         sys.__unraisablehook__(lost)
-
-
-def _repeat_stop(reason: Stopped) -> None:
-    """Request the main thread to stop, repeatedly until it does."""
-    while _request.raised is None:
-        time.sleep(_AGAIN_S)
-        stop_from_thread(reason)
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     if _request.process != os.getpid():  # it has just been forked
         _leave_to_defaults()
         os.kill(os.getpid(), number)
-        return
-    if _request.printing:
         return
     now_s = time.monotonic()
     if _request.raised is not None and now_s - _request.raised_at_s < _SAME_S:
