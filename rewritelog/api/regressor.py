@@ -136,20 +136,10 @@ class AutoRegressor:
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of the estimator; only scikit-learn calls this."""
-        from sklearn.utils import (  # noqa: PLC0415 - only scikit-learn calls this
-            InputTags,
-            RegressorTags,
-            Tags,
-            TargetTags,
-        )
+        """Return the tags of scikit-learn's own regressors; only scikit-learn calls this."""
+        from sklearn import base  # noqa: PLC0415 - as above
 
-        return Tags(
-            estimator_type="regressor",
-            target_tags=TargetTags(required=True),
-            regressor_tags=RegressorTags(),
-            input_tags=InputTags(),
-        )
+        return type("Regressor", (base.RegressorMixin, base.BaseEstimator), {})().__sklearn_tags__()
 
 
 def _column_names(X: ArrayLike) -> list[str]:
