@@ -14,7 +14,6 @@ import typer
 from rewritelog.cli.process import CLOSED_PIPE, OutputLost
 from rewritelog.progress import Unit, listening
 
-BATCH_LINES = 1000
 BOLD, YELLOW, RED = "1", "33", "31"
 
 _WITH_TOTAL = "{desc}: {percentage:3.0f} %|{bar}|"
@@ -51,7 +50,7 @@ def note(warning: str) -> None:
 
 
 def note_all(warnings: Sequence[str]) -> None:
-    """Print warnings, each on its own line, with few writes."""
+    """Print warnings, each on its own line."""
     run.warnings += len(warnings)
     _print_all("warning:", warnings)
 
@@ -66,11 +65,12 @@ def _print_all(head: str, texts: Sequence[str]) -> None:
     """Print texts on stderr, each on its own line after a head, wrapped on a terminal."""
     from rewritelog.text import printable, wrapped  # noqa: PLC0415 - only some runs need it
 
-    on_terminal, coloured_head = sys.stderr.isatty(), coloured(head, YELLOW, sys.stderr)
-    for start in range(0, len(texts), BATCH_LINES):
-        lines = [f"{head} {printable(text)}" for text in texts[start : start + BATCH_LINES]]
-        lines = [wrapped(line) for line in lines] if on_terminal else lines
-        typer.echo("\n".join(line.replace(head, coloured_head, 1) for line in lines), err=True)
+    lines = [f"{head} {printable(text)}" for text in texts]
+    if sys.stderr.isatty():
+        coloured_head = coloured(head, YELLOW, sys.stderr)
+        lines = [wrapped(line).replace(head, coloured_head, 1) for line in lines]
+    if lines:
+        typer.echo("\n".join(lines), err=True)
 
 
 def fail(message: str) -> None:
