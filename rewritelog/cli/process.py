@@ -20,7 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
-from rewritelog.stopping import SIGNALS, Stopped, forget_frames, raise_if_stopped
+from rewritelog.stopping import (
+    SIGNALS,
+    Stopped,
+    forget_frames,
+    raise_if_stopped,
+    stop_on_signals,
+)
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -50,7 +56,11 @@ here: BLAS threads would make fits slower, and their last bits depend on the num
 
 
 def main() -> NoReturn:
-    """Run the command line; exit with 0 (done), 1 (failed), 2 (wrong usage) or 128 + signal."""
+    """Run the command line; exit with 0 (done), 1 (failed), 2 (wrong usage) or 128 + signal.
+
+    From here on signals end it cleanly, even during imports.
+    """
+    stop_on_signals()
     try:
         gc.set_threshold(_OBJECTS_A_COLLECTION)
         for name in _LINEAR_ALGEBRA_THREADS:

@@ -388,8 +388,8 @@ def test_wrong_usage_of_ranks_is_said_once(rank: str, wrong: list[str]) -> None:
 @pytest.mark.parametrize(
     ("module", "becomes"),
     [
-        ("rewritelog.cli.process", "stop"),
-        ("rewritelog.cli.process", "SyntaxError('a name of a character') from stop"),
+        ("rewritelog.cli.app", "stop"),
+        ("rewritelog.cli.app", "SyntaxError('a name of a character') from stop"),
         ("unicodedata", "stop"),
     ],
 )
