@@ -61,7 +61,7 @@ def _run(
             main()
             code = 0
         except SystemExit as left:
-            code = process.code_of(left)
+            code = left.code if isinstance(left.code, int) else int(left.code is not None)
         sys.stdout.flush()
         sys.stderr.flush()
         printed = [stream.getvalue().decode() for stream in (out, errors)]

@@ -79,15 +79,10 @@ def exit_code() -> int:
 
         return run()
     except SystemExit as left:  # from typer, which completes words
-        return code_of(left)
+        return int(left.code or 0)
     except Exception:  # Python makes one of what a signal raises in the midst of a class or a text
         raise_if_stopped()
         raise
-
-
-def code_of(left: SystemExit) -> int:
-    """Return the exit code that a `SystemExit` stands for."""
-    return left.code if isinstance(left.code, int) else int(left.code is not None)
 
 
 def _leave(code: int) -> NoReturn:
