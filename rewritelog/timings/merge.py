@@ -8,11 +8,9 @@ about three times the space of the timing lines.
 from __future__ import annotations
 
 import heapq
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -70,15 +68,15 @@ class MergedLines(Readable):
         return f"timing lines: {self.lines:,}{left_out if self.without_time else ''}"
 
     def sorted(self, files: Iterable[Path], folder: Path) -> Iterator[bytes]:
-        """Yield the sorted lines of files, with temporary runs in a new folder in `folder`.
+        """Yield the sorted lines of files, with runs in temporary files without names in `folder`.
 
         The first line names the parameters of a study, if the files are of one.
         """
         levels = [list[IO[bytes]]()]
-        with _working_folder(folder) as scratch, ExitStack() as opened:
+        with ExitStack() as opened:
 
             def keep(lines: Iterable[bytes], level: int = 0) -> None:
-                run = opened.enter_context(tempfile.TemporaryFile(dir=scratch))
+                run = opened.enter_context(tempfile.TemporaryFile(dir=folder))
                 run.writelines(lines)
                 run.seek(0)
                 runs = levels[level]
@@ -167,14 +165,3 @@ def _sorted_runs(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
             yield sorted(run)
             run, size = [], 0
     yield sorted(run)
-
-
-@contextmanager
-def _working_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder that only this user can read, and remove it with all that is in it."""
-    folder = parent / f".tracebigsim-{secrets.token_hex(16)}"
-    try:  # a signal may come as soon as the folder is made
-        folder.mkdir(0o700)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import re
 import signal
@@ -15,7 +14,6 @@ import tracemalloc
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import commands
@@ -275,23 +273,6 @@ def test_a_merge_keeps_the_seb_before_a_line(tmp_path: Path) -> None:
     MergeCommand(source, output=out).run()
     (table,) = scan_file(out)
     assert (table.seb.tolist(), table.seqno.tolist()) == ([0, 19], [-1, 20])
-
-
-def test_a_signal_as_soon_as_the_folder_is_made_leaves_nothing(
-    outputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain, before = os.mkdir, sorted(tmp_path.iterdir())
-
-    def interrupted(*args: Any, **more: Any) -> None:
-        plain(*args, **more)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "mkdir", interrupted)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for out in (tmp_path / "merged", Path("/dev/null")):
-        with pytest.raises(KeyboardInterrupt):
-            MergeCommand(outputs, output=out).run()
-    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_merge_of_more_than_fits_memory(
