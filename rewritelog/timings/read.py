@@ -11,12 +11,11 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from rewritelog import units
 from rewritelog.arrays import Columns, Flags, Floats, Ints, check_columns, rows_by_key
@@ -230,37 +229,14 @@ def _refuse_too_many(path: Path, events: int, last: str) -> None:
         )
 
 
-class _GrowingArray:
-    """An array that grows by appended rows, in place and without a second copy if possible."""
-
-    def __init__(self, first: NDArray[Any]) -> None:
-        self._rows, self._used = first, len(first)
-
-    def append(self, rows: NDArray[Any]) -> None:
-        used = self._used + len(rows)
-        if used > len(self._rows):
-            self._resize(used + used // 8)
-        self._rows[self._used : used] = rows
-        self._used = used
-
-    def finished(self) -> Any:
-        if self._used < len(self._rows):
-            self._resize(self._used)
-        return self._rows
-
-    def _resize(self, rows: int) -> None:
-        if not self._rows.flags.owndata:
-            self._rows = self._rows.copy()
-        self._rows.resize((rows, *self._rows.shape[1:]), refcheck=False)
-
-
 class _SampleCollector:
     """The samples of all lines so far, with columns of one kind."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._samples: dict[EventKey, tuple[_GrowingArray, ...]] = {}
-        """By event and number of columns: parameters, seconds, files and lines."""
+        self._samples: dict[EventKey, tuple[bytearray, ...]] = {}
+        """By event and number of columns: parameters, seconds, files and lines, whose bytes grow in
+        place."""
         self._untimed = self._uncounted = 0
         self._in_cycles = False
 
@@ -276,21 +252,19 @@ class _SampleCollector:
         for event, rows, params in line_groups(table, self._columns, timed):
             files = np.full(len(rows), file, dtype=np.int64)
             new_rows = params, seconds[rows], files, table.line[rows].astype(np.int64)
-            arrays = self._samples.get((event, params.shape[1]))
-            if arrays is None:
-                self._samples[event, params.shape[1]] = tuple(map(_GrowingArray, new_rows))
-                _refuse_too_many(path, len(self._samples), event)
-                continue
-            for column, part in zip(arrays, new_rows, strict=True):
-                column.append(part)
+            key, empty = (event, params.shape[1]), tuple(bytearray() for _ in new_rows)
+            for column, part in zip(self._samples.setdefault(key, empty), new_rows, strict=True):
+                column.extend(part.tobytes())
+            _refuse_too_many(path, len(self._samples), event)
 
     def finished(
         self, clock_hz: float | None, files: tuple[Path, ...], malformed: MalformedLines
     ) -> Timings:
         timings, locations = [], []
-        for (event, _), columns in self._samples.items():
-            params, seconds, file, line = (column.finished() for column in columns)
-            timings.append(EventTimings(event, params, seconds))
+        for (event, count), columns in self._samples.items():
+            params, seconds = (np.frombuffer(column) for column in columns[:2])
+            file, line = (np.frombuffer(column, np.int64) for column in columns[2:])
+            timings.append(EventTimings(event, params.reshape(len(seconds), count), seconds))
             locations.append(SampleLocations(file, line))
         notes = [*malformed.warnings("timing line")]
         if self._untimed:
