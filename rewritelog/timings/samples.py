@@ -28,7 +28,7 @@ from rewritelog.models.base import EventTimings, Model, ParamNames, entry_of, sp
 from rewritelog.models.expressions import name_problem, usable_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
-from rewritelog.text import Remark, TextTable, count_text, events_text, merged, parameter_names
+from rewritelog.text import TextTable, count_text, events_text, parameter_names, some_text
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
@@ -198,21 +198,16 @@ class Timings(Struct, frozen=True, eq=False):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings, one sentence each."""
-        by_event: dict[str, list[EventTimings]] = {}
+        lines_of: dict[str, list[str]] = {}
         for samples in self.timings:
-            by_event.setdefault(samples.event, []).append(samples)
+            lines = count_text(len(samples.seconds), "line")
+            lines_of.setdefault(samples.event, []).append(f"{samples.parameters} in {lines}")
+        mixed = [
+            f"{event!r} ({', '.join(lines)})" for event, lines in lines_of.items() if len(lines) > 1
+        ]
         what = "counters" if self.columns == "counters" else "parameters"
-        mixed = []
-        for event, groups in by_event.items():
-            if len(groups) > 1:
-                counts = [len(group.seconds) for group in groups]
-                lines = ", ".join(
-                    f"{group.parameters} in {count_text(count, 'line')}"
-                    for group, count in zip(groups, counts, strict=True)
-                )
-                text = f"timed with different numbers of {what} ({lines}); each has its own fit"
-                mixed.append(Remark("", repr(event), sum(counts), text))
-        return (*self.notes, *merged(mixed, "event {}"))
+        numbers = f"timed with different numbers of {what}, each with its own fit"
+        return (*self.notes, *[f"{numbers}: {some_text(mixed, 5)}"] * bool(mixed))
 
     def to_frame(self) -> Any:
         """Return a DataFrame with the columns `event`, one for each parameter, and `seconds`.

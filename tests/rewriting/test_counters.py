@@ -109,7 +109,7 @@ def test_events_whose_lines_have_different_numbers_of_counters(logs: Path, tmp_p
     lengths = open_logs(logs.parent / "out").sebs([0])["exec_time"]
     assert lengths[:2] == pytest.approx([0.503, 0.506])
     assert any(
-        "different numbers of counters (1 in 5 lines, 2 in 5 lines)" in warning
+        warning.endswith(" of counters, each with its own fit: 'k' (1 in 5 lines, 2 in 5 lines)")
         for warning in report.warnings
     )
 
