@@ -256,8 +256,14 @@ def _time_in_unit_of(time_s: float | None, longest_s: float, digits: int) -> str
 
 
 def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
-    """Return a share in per cent, as in `1.25 %`; `sign` "+" adds a plus sign; 0 has no minus."""
-    return NO_VALUE if share is None else f"{100 * share:{sign}z.{digits}f} %"
+    """Return a share in per cent, as in `1.25 %`, a huge one in scientific notation.
+
+    `sign` "+" adds a plus sign; 0 has no minus.
+    """
+    if share is None:
+        return NO_VALUE
+    kind = f"{sign}z.{digits}f" if abs(share) < 1e4 else ".1e"
+    return f"{100 * share:{kind}} %"
 
 
 def share_of(part: float, whole: float) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import get_args
@@ -85,9 +84,6 @@ MORE_THAN_NOISE = 2.0
 """Noise puts about as many calls far above their prediction as far below it; disturbances put more
 than this many times as many above it."""
 
-MOST_SPELLED_OUT = 1e4
-"""Larger shares are written in scientific notation."""
-
 ONE_CALL = 10.0
 """A call that takes this many times as long as the others may have been interrupted."""
 
@@ -100,10 +96,9 @@ FLAT = 1.01
 MOST_ROWS = 100
 """A notebook shows at most this many events."""
 
-LINE_WIDTH = WIDTH - 2
-"""Reports indent the summary by two."""
+_NO_BREAK = "\N{FIGURE SPACE}"
+"""A blank at which no line breaks, and which no printable name has."""
 
-_NO_BREAK, _BREAK = "\N{NO-BREAK SPACE}", "\t"
 _PARAMETER = re.compile(r"\bp([1-9][0-9]?)\b")
 
 
@@ -156,7 +151,7 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
         if len(ratios) >= ENOUGH and fit.judged.knows_other_points:
             low, high = interval_of(ratios, fit.judged.points)
             half = float(high - low) / 2  # of the width
-            width = "> 100 %" if half > 1 else share_text(half, 1)
+            width = "> 100 %" if half > 1 else percent_text(half, 1)
         lines = f"{fit.samples:,}"
         error, sum_error = quality.held_out_error, quality.held_out_sum_error
         if fit.left_out is not None and fit.left_out.left_out:
@@ -166,8 +161,8 @@ def fits_table(fits: Iterable[EventFit]) -> TextTable:
             printable(fit.event),
             lines,
             str(fit.parameters),
-            share_text(error, 1),
-            share_text(sum_error, 1, "+"),
+            percent_text(error, 1),
+            percent_text(sum_error, 1, "+"),
             width,
             verdict(fit),
         )
@@ -260,9 +255,9 @@ def _error_texts(mean: float | None, of_sum: float | None = None, what: str = "s
     """Return a mean error, and that of a sum if it is known, as parts of a line, or nothing."""
     if mean is None:
         return []
-    texts = [f"mean error {share_text(mean, 2)}"]
+    texts = [f"mean error {percent_text(mean, 2)}"]
     if of_sum is not None:
-        texts.append(f"error of the {what} {share_text(of_sum, 2, '+')}")
+        texts.append(f"error of the {what} {percent_text(of_sum, 2, '+')}")
     return texts
 
 
@@ -287,8 +282,8 @@ def _correction_texts(fit: ClassFit) -> list[str]:
     function, after = fit.function, fit.quality.held_out_error
     if not isinstance(function, CorrectedFunction) or fit.formula_error is None or after is None:
         return []
-    before = share_text(fit.formula_error, 1).removesuffix(" %")
-    parts = [f"a smooth correction takes the mean error from {before} to {share_text(after, 1)}"]
+    before = percent_text(fit.formula_error, 1).removesuffix(" %")
+    parts = [f"a smooth correction takes the mean error from {before} to {percent_text(after, 1)}"]
     if after >= fit.formula_error:  # it was chosen by errors that are limited
         parts.append("most lines are predicted better, and a few that are far off worse")
     if len(function.members) > 1:
@@ -358,7 +353,7 @@ def weak_points(fit: EventFit, event: str = "") -> list[Remark]:
     if fit.left_out and abs(fit.left_out.sum_error or 0.0) > LARGE_SUM_ERROR:
         texts["left out"] = (
             f"on the {count_text(fit.left_out.left_out, 'timing line')} left out, the predicted "
-            f"total is off by {share_text(fit.left_out.sum_error, 1, '+')}; draw a larger "
+            f"total is off by {percent_text(fit.left_out.sum_error, 1, '+')}; draw a larger "
             "fraction or fit to all lines"
         )
     label = event_label(event or fit.event, fit.parameters, names=fit.names)
@@ -433,9 +428,11 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
     quality, enough, symptoms = fit.quality, fit.samples >= ENOUGH, []
     sum_error = quality.held_out_sum_error
     if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
-        symptoms.append(f"by {share_text(quality.held_out_error)} on average on held-out lines")
+        symptoms.append(
+            f"by {percent_text(quality.held_out_error, 0)} on average on held-out lines"
+        )
     if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
-        symptoms.append(f"by {share_text(sum_error, 0, '+')} in their sum")
+        symptoms.append(f"by {percent_text(sum_error, 0, '+')} in their sum")
     if _has_many_outliers(fit):
         lines = f"{quality.outliers:,} of {fit.judged.samples:,} lines"
         symptoms.append(f"by more than a factor of 2 for {lines}")
@@ -499,7 +496,7 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
     timed = None if fit.exact_matches is None else fit.exact_matches.mean_error
     if timed is not None and timed <= FAIR_ERROR:
         return "good if timed", (
-            f"where other lines have the same parameters it is {share_text(timed, 1)}, but these "
+            f"where other lines have the same parameters it is {percent_text(timed, 1)}, but these "
             "have those of no other; time all parameters that the logs have"
         )
     effect = "" if _total_ratio(fit) == 1 else f", and {effect_on_totals(fit)}"
@@ -548,13 +545,6 @@ def _total_ratio(fit: EventFit) -> float:
     return float(f"{part.total_ratio:.3g}") if is_more else 1.0
 
 
-def share_text(value: float | None, digits: int = 0, sign: str = "") -> str:
-    """Return a share in per cent, a huge one in scientific notation."""
-    if value is None or abs(value) < MOST_SPELLED_OUT:
-        return percent_text(value, digits, sign)
-    return f"{100 * value:.1e} %"
-
-
 def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None) -> list[str]:
     """Return the parts joined after the head, in lines that break between parts; [] without parts.
 
@@ -562,19 +552,13 @@ def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None
     breaks after its `*` too.
     """
     whole = [part.replace(" ", _NO_BREAK) for part in parts]
-    whole = [part.replace("*", f"*{_BREAK}") if len(part) > LINE_WIDTH else part for part in whole]
-    text = head.replace(" ", _NO_BREAK) + f"{joint.rstrip().replace(' ', _NO_BREAK)} ".join(whole)
-    margin = " " * (len(head) if indent is None else indent)
-    lines = textwrap.wrap(
-        text,
-        LINE_WIDTH,
-        subsequent_indent=margin,
-        expand_tabs=False,
-        replace_whitespace=False,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace(_BREAK, "").replace(_NO_BREAK, " ") for line in lines] if whole else []
+    whole = [part.replace("*", "* ") if len(part) > WIDTH - 2 else part for part in whole]
+    begin = head.lstrip(" ")
+    margin = "  " + head.removesuffix(begin)  # reports indent all lines by two
+    text = begin.replace(" ", _NO_BREAK) + f"{joint.rstrip().replace(' ', _NO_BREAK)} ".join(whole)
+    lines = wrapped(margin + text, 2 + (len(head) if indent is None else indent) - len(margin))
+    lines = lines.replace("* ", "*").replace(_NO_BREAK, " ")
+    return [line[2:] for line in lines.split("\n")] if whole else []
 
 
 _TIMES = {"text": "*", "python": " * ", "latex": r" \, "}
