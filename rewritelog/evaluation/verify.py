@@ -128,12 +128,10 @@ def _worst_lines(
 ) -> Iterator[WorstLine]:
     """Yield the `most` lines with the largest errors in an entry; equal lines count as one."""
     samples, rows, errors = timings.timings[entry], lines.rows, lines.relative_errors()
-    least = np.unique(errors[~np.isnan(errors)])[::-1][:most].min(initial=np.inf)
-    worst = np.flatnonzero(errors >= least)  # more than `most`: some are of equal lines
-    line = np.column_stack([samples.params[worst], samples.seconds[worst]])
-    _, first = np.unique(DistinctPoints.of_rows(line).point_of_row, return_index=True)
-    worst = worst[first]
-    for row in worst[np.argsort(-errors[worst], kind="stable")][:most].tolist():
+    calls = np.column_stack([samples.params, samples.seconds])
+    first = DistinctPoints.of_rows(calls).rows.first
+    first = first[~np.isnan(errors[first])]
+    for row in first[np.argsort(-errors[first], kind="stable")][:most].tolist():
         yield WorstLine(
             where=timings.where(entry, row),
             event=samples.event,
