@@ -159,9 +159,9 @@ def _product() -> Figure:
 def _held_out(contender: Contender, samples: EventTimings) -> Any:
     """Return what fits without each line predict for it."""
     predicted = np.empty(len(samples.seconds))
-    for split in k_folds((samples,), seed=0):
-        (left_out,) = split.left_out
-        fitted = load_model(contender.model, contender.options).fit(split.fitted_to((samples,)))
+    for (left_out,) in k_folds((samples,), seed=0):
+        model = load_model(contender.model, contender.options)
+        fitted = model.fit((samples.part(~left_out),))
         predicted[left_out] = fitted.predict(samples.event, samples.params[left_out])
     return predicted
 

@@ -71,7 +71,7 @@ def k_folds(timings: Sequence[EventTimings], seed: int, folds: int = 10) -> list
         part = np.empty(count, dtype=np.int64)
         part[np.random.default_rng([seed, place]).permutation(count)] = np.arange(count) % folds
         parts.append(part)
-    return [Split(tuple(part == fold for part in parts)) for fold in range(folds)]
+    return [tuple(part == fold for part in parts) for fold in range(folds)]
 
 
 def random_split(timings: Sequence[EventTimings], seed: int, share: float) -> list[Split]:
@@ -81,7 +81,7 @@ def random_split(timings: Sequence[EventTimings], seed: int, share: float) -> li
         count = len(samples.seconds)
         order = np.random.default_rng([seed, place]).permutation(count)
         split.append(_all_but(count, order[: max(FEWEST, round(share * count))]))
-    return [Split(tuple(split))]
+    return [tuple(split)]
 
 
 def chosen_split(timings: Sequence[EventTimings], seed: int, share: float) -> list[Split]:
@@ -89,7 +89,7 @@ def chosen_split(timings: Sequence[EventTimings], seed: int, share: float) -> li
     strata = [Stratum(samples.event, samples.params, samples.params[:0]) for samples in timings]
     choices = choose(strata, Plan(share, "design", seed))
     chosen = zip(timings, choices, strict=True)
-    return [Split(tuple(_all_but(len(samples.seconds), choice.rows) for samples, choice in chosen))]
+    return [tuple(_all_but(len(samples.seconds), choice.rows) for samples, choice in chosen)]
 
 
 def small_to_large(timings: Sequence[EventTimings], parameter: int) -> list[Split]:
@@ -98,7 +98,7 @@ def small_to_large(timings: Sequence[EventTimings], parameter: int) -> list[Spli
     for samples in timings:
         rising = np.argsort(samples.params[:, parameter - 1], kind="stable")
         split.append(_all_but(len(rising), rising[: int(0.75 * len(rising))]))
-    return [Split(tuple(split))]
+    return [tuple(split)]
 
 
 def score(
@@ -131,7 +131,7 @@ class _Trial:
         self.predicted = self.measured = 0.0
         self.negative = self.missing = self.fits = self.failed = 0
         for split in splits:
-            for samples, left_out in zip(timings, split.left_out, strict=True):
+            for samples, left_out in zip(timings, split, strict=True):
                 self._add(contender, samples, left_out)
 
     def _add(self, contender: Contender, samples: EventTimings, left_out: Flags) -> None:

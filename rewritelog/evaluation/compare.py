@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from rewritelog.arrays import Columns, Flags, Ints, random_ranks
-from rewritelog.commands.fits import DEFAULT_FOLDS, CompareCommand
+from rewritelog.commands.fits import CompareCommand
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.predict import PredictedLines, Score, errors_text
 from rewritelog.models.base import EventTimings, Model
@@ -146,39 +144,26 @@ def compare(request: CompareCommand) -> CompareReport:
         _cross_validate_model(name, model, timings_by_columns[model.columns], request)
         for name, model in models.items()
     )
-    lines = max(len(timings) for timings in timings_by_columns.values())
-    warnings = dict.fromkeys(
-        text for timings in timings_by_columns.values() for text in timings.warnings
-    )
+    tables = list(timings_by_columns.values())
+    warnings = [*dict.fromkeys(text for timings in tables for text in timings.warnings)]
     if request.formulas is not None:
         text = read_model_text(request.formulas)
-        keys = {
-            samples.key for timings in timings_by_columns.values() for samples in timings.timings
-        }
-        warnings |= dict.fromkeys(parse_formulas(text.text, text.name).unused(keys))
-    fewer = "not all lines have counters: models of counters are tried on those that have them"
-    failures = (
+        keys = {samples.key for timings in tables for samples in timings}
+        warnings += parse_formulas(text.text, text.name).unused(keys)
+    if len(set(map(len, tables))) > 1:
+        warnings.append(
+            "not all lines have counters: models of counters are tried on those that have them"
+        )
+    warnings += (
         f"{trial.model}: {trial.failed_fits} of {count_text(trial.fits, 'fit')} failed: "
         f"{trial.failure}"
         for trial in results
         if trial.failed_fits
     )
-    counts_differ = len({len(timings) for timings in timings_by_columns.values()}) > 1
-    most = max(
-        len(samples.seconds) for timings in timings_by_columns.values() for samples in timings
-    )
-    count = min(request.folds, most)
-    alone = (
-        f"{request.folds:,} folds, but no event has more than {count_text(most, 'line')}: each was "
-        f"held out alone, in {count_text(count, 'fit')}"
-    )
-    is_alone = request.folds > most and request.folds != DEFAULT_FOLDS
-    all_warnings = (*warnings, *[fewer] * counts_differ, *[alone] * is_alone, *failures)
-    report = CompareReport(request, lines, count, results, all_warnings)
-    no_predictions = "no model has a prediction for a line that was held out"
-    if report.predicted:
-        return report
-    return dataclasses.replace(report, warnings=(*all_warnings, no_predictions))
+    if not any(trial.overall.predicted for trial in results):
+        warnings.append("no model has a prediction for a line that was held out")
+    folds_tried = max(trial.fits for trial in results) // request.repeats
+    return CompareReport(request, max(map(len, tables)), folds_tried, results, tuple(warnings))
 
 
 def _timings_by_columns(
@@ -215,16 +200,8 @@ def _models(request: CompareCommand) -> dict[str, Model[Any]]:
     return models
 
 
-class Split(Struct, frozen=True):
-    """A division of the lines into samples for a fit, and held-out lines to test it on."""
-
-    left_out: tuple[Flags, ...]
-    """A mask of the held-out lines for each event, in the order of the timings."""
-
-    def fitted_to(self, timings: Sequence[EventTimings]) -> list[EventTimings]:
-        """Return the samples for the fit, without events that have none left."""
-        parts = [samples.part(~rows) for samples, rows in zip(timings, self.left_out, strict=True)]
-        return [part for part in parts if len(part.seconds)]
+Split: TypeAlias = tuple[Flags, ...]
+"""A mask for each event, in the order of the timings, of the lines held out from a fit."""
 
 
 def folds(timings: Sequence[EventTimings], count: int, seed: int) -> Iterator[Split]:
@@ -235,7 +212,7 @@ def folds(timings: Sequence[EventTimings], count: int, seed: int) -> Iterator[Sp
     ranks = _ranks(timings, seed)
     count = min(count, max(map(len, ranks), default=0))
     for fold in range(count):
-        yield Split(tuple(rank % count == fold for rank in ranks))
+        yield tuple(rank % count == fold for rank in ranks)
 
 
 def fraction(timings: Sequence[EventTimings], share: float, seed: int) -> Split:
@@ -245,7 +222,7 @@ def fraction(timings: Sequence[EventTimings], share: float, seed: int) -> Split:
     """
     ranks = _ranks(timings, seed)
     fitted = (min(max(1, round(share * len(rank))), max(1, len(rank) - 1)) for rank in ranks)
-    return Split(tuple(rank >= count for rank, count in zip(ranks, fitted, strict=True)))
+    return tuple(rank >= count for rank, count in zip(ranks, fitted, strict=True))
 
 
 def _ranks(timings: Sequence[EventTimings], seed: int) -> list[Ints]:
@@ -272,8 +249,9 @@ def _cross_validate_model(
             fits += 1
             try:
                 with part_of(name, number, len(splits), "part"):
-                    training = split.fitted_to(event_timings) if model.needs_timings else ()
-                    fitted = Fitted.of(model, name, training)
+                    parts = (of.part(~rows) for of, rows in zip(event_timings, split, strict=True))
+                    training = [part for part in parts if len(part.seconds)]
+                    fitted = Fitted.of(model, name, training if model.needs_timings else ())
                     require_order(timings, fitted.names_of)
                 predicted = list(_predicted(fitted, event_timings, split))
             except ModelError as error:
@@ -301,7 +279,7 @@ def _predicted(
 ) -> Iterator[tuple[str, PredictedLines]]:
     """Yield each event's held-out lines with their predictions, which are NaN without a fit."""
     events = set[str]()
-    for samples, left_out in zip(timings, split.left_out, strict=True):
+    for samples, left_out in zip(timings, split, strict=True):
         is_first = samples.event not in events and bool(left_out[:1].any())
         events.add(samples.event)
         part = samples.part(left_out)
