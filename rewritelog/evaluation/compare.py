@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import asdict, replace
 
-from rewritelog.arrays import Columns, Flags, Ints, random_ranks
+from rewritelog.arrays import Columns, Flags, Ints, Table, random_ranks
 from rewritelog.commands.fits import CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predict import PredictedLines, Score, errors_text
+from rewritelog.evaluation.predict import Score, errors_text, joined, predicted_lines, score_of
 from rewritelog.models.base import EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
@@ -46,7 +46,7 @@ class ModelResult:
     """The message of the first failed fit."""
     seconds: float
     """The time of fits and predictions."""
-    held_out: Mapping[str, PredictedLines] = field(default_factory=dict, repr=False, compare=False)
+    held_out: Mapping[str, Table] = field(default_factory=dict, repr=False, compare=False)
     """The times of the held-out lines of the first repeat, by event."""
 
     def to_json(self) -> dict[str, Any]:
@@ -238,13 +238,13 @@ def _cross_validate_model(
 ) -> ModelResult:
     """Fit a model to each split of each repeat, and predict the held-out lines."""
     started, event_timings = time.perf_counter(), timings.timings
-    fits, failures, repeats = 0, list[str](), list[dict[str, PredictedLines]]()
+    fits, failures, repeats = 0, list[str](), list[dict[str, Table]]()
     for seed in range(request.seed, request.seed + request.repeats):
         if request.fraction is None:
             splits = list(folds(event_timings, request.folds, seed))
         else:
             splits = [fraction(event_timings, request.fraction, seed)]
-        held_out: dict[str, list[PredictedLines]] = {samples.event: [] for samples in event_timings}
+        held_out: dict[str, list[Table]] = {samples.event: [] for samples in event_timings}
         for number, split in enumerate(splits):
             fits += 1
             try:
@@ -259,10 +259,10 @@ def _cross_validate_model(
                 predicted = list(_predicted(None, event_timings, split))
             for event, lines in predicted:
                 held_out[event].append(lines)
-        repeats.append({event: PredictedLines.joined(of) for event, of in held_out.items()})
+        repeats.append({event: joined(of) for event, of in held_out.items()})
     return ModelResult(
         model=name,
-        overall=_score([PredictedLines.joined(list(repeat.values())) for repeat in repeats]),
+        overall=_score([joined(repeat.values()) for repeat in repeats]),
         events=tuple(
             (event, _score([repeat[event] for repeat in repeats])) for event in repeats[0]
         ),
@@ -276,22 +276,22 @@ def _cross_validate_model(
 
 def _predicted(
     fitted: Fitted | None, timings: Sequence[EventTimings], split: Split
-) -> Iterator[tuple[str, PredictedLines]]:
+) -> Iterator[tuple[str, Table]]:
     """Yield each event's held-out lines with their predictions, which are NaN without a fit."""
     events = set[str]()
     for samples, left_out in zip(timings, split, strict=True):
         is_first = samples.event not in events and bool(left_out[:1].any())
         events.add(samples.event)
         part = samples.part(left_out)
-        yield samples.event, PredictedLines.of(fitted, part, is_first=is_first)
+        yield samples.event, predicted_lines(fitted, part, is_first=is_first)
 
 
-def _score(repeats: Sequence[PredictedLines]) -> Score:
+def _score(repeats: Sequence[Table]) -> Score:
     """Return the score over all repeats, with mean magnitudes of the errors of sums."""
-    overall = PredictedLines.joined(repeats).score()
+    overall = score_of(joined(repeats))
     if len(repeats) == 1:
         return overall
-    scores = [repeat.score() for repeat in repeats]
+    scores = list(map(score_of, repeats))
     means: dict[str, Any] = {}
     for name in ("sum_error", "later_sum_error"):
         errors = [abs(error) for score in scores if (error := getattr(score, name)) is not None]

@@ -19,11 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import asdict
-from numpy.typing import NDArray
 
 from rewritelog import units
-from rewritelog.arrays import Flags, Floats
+from rewritelog.arrays import Floats, Table
 from rewritelog.commands.fits import PredictCommand
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import EventTimings, is_measured
@@ -134,14 +132,12 @@ class Predictions(Struct):
 
         `low_s` and `high_s` bound the 90 % interval of the time; None where it is unknown.
         """
-        rows = PredictedRows.unknown(len(table))
+        calls = unpredicted(len(table))
         everything = np.ones(len(table), dtype=np.bool_)
-        for event, where, params in line_groups(table, self.fitted.columns, everything):
-            predicted = PredictedRows.of(self.fitted, event, params)
-            for name, column in asdict(rows).items():
-                column[where] = getattr(predicted, name)
+        for event, rows, params in line_groups(table, self.fitted.columns, everything):
+            calls[rows] = predicted_calls(self.fitted, event, params)
         self.records += len(table)
-        self.predicted += int(np.count_nonzero(~np.isnan(rows.predicted_s)))
+        self.predicted += int(np.count_nonzero(~np.isnan(calls["predicted_s"])))
         measured_s = seconds_of(path, table, self.clock_hz)
         sebs, params = np.where(table.seb >= 0, table.seb, table.seqno), table.params
         origins = [str(origin) for origin in DeterminedBy]
@@ -152,10 +148,10 @@ class Predictions(Struct):
             (table.events[event] for event in table.event.tolist()),
             (params[begin:end].tolist() for begin, end in pairwise(table.param_start.tolist())),
             map(json_number, measured_s.tolist()),
-            map(json_number, rows.predicted_s.tolist()),
-            (origins[origin] for origin in rows.determined_by.tolist()),
-            map(json_number, rows.low_s.tolist()),
-            map(json_number, rows.high_s.tolist()),
+            map(json_number, calls["predicted_s"].tolist()),
+            (origins[origin] for origin in calls["determined_by"].tolist()),
+            map(json_number, calls["low_s"].tolist()),
+            map(json_number, calls["high_s"].tolist()),
         )
         for values in zip(*columns, strict=True):
             yield dict(zip(HEAD, values, strict=True))
@@ -311,13 +307,12 @@ def predict_call(fitted: Fitted, event: str, arguments: Sequence[str]) -> CallPr
         raise UsageError(f"{event}: {count} given, but the model has {takes}")
     names = parameter_names(len(arguments), known.get(len(arguments), ()))
     values = _values(event, names, arguments)
-    predicted = PredictedRows.of(fitted, event, np.array([values], dtype=np.float64))
-    determined_by = str(DeterminedBy(int(predicted.determined_by[0])))
-    if math.isnan(predicted.predicted_s[0]):
+    (call,) = predicted_calls(fitted, event, np.array([values], dtype=np.float64))
+    if math.isnan(call["predicted_s"]):
         raise UsageError(f"{fitted.name}: the model has no prediction for this call of {event}")
-    bounds = json_number(float(predicted.low_s[0])), json_number(float(predicted.high_s[0]))
-    predicted_s = float(predicted.predicted_s[0])
-    return CallPrediction(event, tuple(names), values, predicted_s, determined_by, *bounds)
+    seconds, origin = float(call["predicted_s"]), str(DeterminedBy(call["determined_by"]))
+    bounds = json_number(call["low_s"]), json_number(call["high_s"])
+    return CallPrediction(event, tuple(names), values, seconds, origin, *bounds)
 
 
 def _values(event: str, names: Sequence[str], arguments: Sequence[str]) -> tuple[float, ...]:
@@ -350,46 +345,56 @@ class DeterminedBy(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-class PredictedRows(Struct, frozen=True):
-    """Predictions with their origins, one array entry for each."""
+PREDICTED = np.dtype(
+    [
+        ("measured_s", np.float64),  # NaN without a measured time
+        ("predicted_s", np.float64),  # the typical time, at least 0; NaN without a prediction
+        ("total_s", np.float64),  # its part of a sum, corrected as by `rewrite --total measured`
+        ("low_s", np.float64),  # the 90 % interval of measured times; NaN where it is unknown
+        ("high_s", np.float64),
+        ("determined_by", np.int8),  # its `DeterminedBy`
+        ("negative", np.bool_),  # whether the fit is negative
+        ("first", np.bool_),  # whether it is an event's first call, which may have been slow
+    ],
+    align=True,
+)
+"""The columns of a table of calls with their predictions."""
 
-    predicted_s: Floats
-    """Typical times, at least 0; NaN without a prediction."""
-    total_s: Floats
-    """The contribution of each to a sum, corrected as by `rewrite --total measured`."""
-    determined_by: NDArray[np.int8]
-    """The `DeterminedBy` of each."""
-    negative: Flags
-    """Where the fit is negative."""
-    low_s: Floats
-    high_s: Floats
-    """The 90 % interval of measured times; NaN where it is unknown."""
 
-    @classmethod
-    def of(cls, fitted: Fitted | None, event: str, params: Floats) -> PredictedRows:
-        """Return the predictions for rows of an event's parameters; NaN if `fitted` is None."""
-        if fitted is None:
-            return cls.unknown(len(params))
+def unpredicted(rows: int) -> Table:
+    """Return calls without a measured time or a prediction, to be filled in."""
+    calls = np.empty(rows, PREDICTED)
+    calls[:] = (*[np.nan] * 5, DeterminedBy.NO_MODEL, False, False)
+    return calls
+
+
+def predicted_calls(fitted: Fitted | None, event: str, params: Floats) -> Table:
+    """Return the predictions for rows of an event's parameters; NaN if `fitted` is None."""
+    calls = unpredicted(len(params))
+    if fitted is not None:
         predicted = fitted.prediction(event, params)
-        determined_by = np.full(len(params), DeterminedBy.FIT, dtype=np.int8)
-        determined_by[predicted.outside] = DeterminedBy.OUT_OF_RANGE
-        determined_by[predicted.exact] = DeterminedBy.EXACT
-        determined_by[np.isnan(predicted.seconds)] = DeterminedBy.NO_MODEL
-        total_s = fitted.total_seconds(event, params, predicted)
-        negative = np.asarray(predicted.negative)
-        bounds = fitted.bounds(event, params)
-        return cls(predicted.seconds, total_s, determined_by, negative, *bounds)
+        calls["predicted_s"] = predicted.seconds
+        calls["total_s"] = fitted.total_seconds(event, params, predicted)
+        calls["low_s"], calls["high_s"] = fitted.bounds(event, params)
+        calls["determined_by"] = DeterminedBy.FIT
+        calls["determined_by"][predicted.outside] = DeterminedBy.OUT_OF_RANGE
+        calls["determined_by"][predicted.exact] = DeterminedBy.EXACT
+        calls["determined_by"][np.isnan(predicted.seconds)] = DeterminedBy.NO_MODEL
+        calls["negative"] = predicted.negative
+    return calls
 
-    @classmethod
-    def unknown(cls, rows: int) -> PredictedRows:
-        """Return rows without a prediction, to be filled in."""
-        predicted, total, low, high = np.full((4, rows), np.nan)
-        origin = np.full(rows, DeterminedBy.NO_MODEL, dtype=np.int8)
-        return cls(predicted, total, origin, np.zeros(rows, dtype=np.bool_), low, high)
 
-    def part(self, rows: Any) -> PredictedRows:
-        """Return the predictions for some of the rows."""
-        return PredictedRows(*(column[rows] for column in asdict(self).values()))
+def predicted_lines(fitted: Fitted | None, samples: EventTimings, *, is_first: bool) -> Table:
+    """Return timing lines with predictions; `is_first` says whether the event begins with them."""
+    calls = predicted_calls(fitted, samples.event, samples.params)
+    calls["measured_s"] = samples.seconds
+    calls["first"][:1] = is_first and is_measured(samples.event)
+    return calls
+
+
+def joined(parts: Iterable[Table]) -> Table:
+    """Return the calls of all parts."""
+    return np.concatenate([unpredicted(0), *parts])
 
 
 class Score(Struct, frozen=True):
@@ -435,54 +440,23 @@ def errors_text() -> str:
     )
 
 
-class PredictedLines(Struct, frozen=True):
-    """Timing lines beside their predictions."""
-
-    measured_s: Floats
-    first: Flags
-    """True for the first line of an event whose first call may be slow."""
-    rows: PredictedRows
-
-    @classmethod
-    def of(cls, fitted: Fitted | None, samples: EventTimings, *, is_first: bool) -> PredictedLines:
-        """Return lines of an event; `is_first` says whether they begin with its first one."""
-        first = np.zeros(len(samples.seconds), dtype=np.bool_)
-        first[:1] = is_first and is_measured(samples.event)
-        rows = PredictedRows.of(fitted, samples.event, samples.params)
-        return cls(samples.seconds, first, rows)
-
-    @classmethod
-    def joined(cls, parts: Sequence[PredictedLines]) -> PredictedLines:
-        """Return the concatenation of the parts."""
-        parts = [cls(np.zeros(0), np.zeros(0, dtype=np.bool_), PredictedRows.unknown(0)), *parts]
-        columns = zip(*(asdict(part.rows).values() for part in parts), strict=True)
-        return cls(
-            np.concatenate([part.measured_s for part in parts]),
-            np.concatenate([part.first for part in parts]),
-            PredictedRows(*map(np.concatenate, columns)),
-        )
-
-    def relative_errors(self) -> Floats:
-        """Return the relative error of each line, NaN where it is undefined."""
-        return relative_errors(self.rows.predicted_s, self.measured_s)
-
-    def score(self) -> Score:
-        """Return the error measures of the lines."""
-        known = np.isfinite(self.rows.predicted_s) & np.isfinite(self.measured_s)
-        rows, measured_s, later = self.rows.part(known), self.measured_s[known], ~self.first[known]
-        errors = self.relative_errors()
-        errors = errors[~np.isnan(errors)]
-        inside = (measured_s >= rows.low_s) & (measured_s <= rows.high_s)
-        has_interval = ~np.isnan(rows.low_s + rows.high_s)
-        counts = has_interval | (rows.negative & has_interval.any())
-        return Score(
-            lines=len(self.measured_s),
-            predicted=len(measured_s),
-            mean_relative_error=mean_relative_error(rows.predicted_s, measured_s),
-            median_relative_error=json_number(float(np.median(errors))) if len(errors) else None,
-            sum_error=sum_error(rows.total_s, measured_s),
-            later_sum_error=sum_error(rows.total_s[later], measured_s[later]),
-            r2=r_squared(rows.predicted_s, measured_s),
-            negative=int(np.count_nonzero(rows.negative)),
-            coverage=float(inside[counts].mean()) if counts.any() else None,
-        )
+def score_of(lines: Table) -> Score:
+    """Return the error measures of timing lines with predictions."""
+    known = lines[np.isfinite(lines["predicted_s"]) & np.isfinite(lines["measured_s"])]
+    predicted_s, measured_s, total_s = known["predicted_s"], known["measured_s"], known["total_s"]
+    errors, later = relative_errors(predicted_s, measured_s), ~known["first"]
+    errors = errors[~np.isnan(errors)]
+    inside = (measured_s >= known["low_s"]) & (measured_s <= known["high_s"])
+    has_interval = ~np.isnan(known["low_s"] + known["high_s"])
+    counts = has_interval | (known["negative"] & has_interval.any())
+    return Score(
+        lines=len(lines),
+        predicted=len(known),
+        mean_relative_error=mean_relative_error(predicted_s, measured_s),
+        median_relative_error=json_number(float(np.median(errors))) if len(errors) else None,
+        sum_error=sum_error(total_s, measured_s),
+        later_sum_error=sum_error(total_s[later], measured_s[later]),
+        r2=r_squared(predicted_s, measured_s),
+        negative=int(np.count_nonzero(known["negative"])),
+        coverage=float(inside[counts].mean()) if counts.any() else None,
+    )

@@ -13,7 +13,7 @@ from msgspec import Struct
 from rewritelog.arrays import rounded_sum
 from rewritelog.commands.runs import PredictRunCommand
 from rewritelog.errors import ModelError, UsageError, spelled
-from rewritelog.evaluation.predict import DeterminedBy, PredictedRows
+from rewritelog.evaluation.predict import DeterminedBy, predicted_calls
 from rewritelog.models.base import LOST, PES
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.options import listed, settings
@@ -216,13 +216,13 @@ def predict_run(command: PredictRunCommand) -> RunPrediction:
     categories, runs = [], max(fit.samples for fit in fits)
     for fit, point in zip(fits, points, strict=True):
         event = fit.event
-        row = PredictedRows.of(fitted, event, np.array([[value for _, value in point]]))
-        seconds, low, high = (float(v[0]) for v in (row.predicted_s, row.low_s, row.high_s))
-        is_negative = bool(row.negative[0])
+        (row,) = predicted_calls(fitted, event, np.array([[value for _, value in point]]))
+        seconds, low, high = (float(row[name]) for name in ("predicted_s", "low_s", "high_s"))
+        is_negative = bool(row["negative"])
         if math.isnan(low + high) and seconds == 0 and not is_negative:
             low = high = 0.0  # a category that no run ever had
         name = event.removeprefix(LOST)
-        is_outside = bool(row.determined_by[0] == DeterminedBy.OUT_OF_RANGE)
+        is_outside = bool(row["determined_by"] == DeterminedBy.OUT_OF_RANGE)
         in_all = fit.samples == runs
         categories.append(CategoryTotal(name, seconds, low, high, is_outside, is_negative, in_all))
     run = RunPrediction(model, points[0], tuple(categories))

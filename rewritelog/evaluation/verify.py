@@ -11,11 +11,20 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from rewritelog.arrays import Table
 from rewritelog.commands.fits import VerifyCommand
 from rewritelog.core import DistinctPoints
-from rewritelog.evaluation.predict import DeterminedBy, PredictedLines, Score, errors_text
+from rewritelog.evaluation.predict import (
+    DeterminedBy,
+    Score,
+    errors_text,
+    joined,
+    predicted_lines,
+    score_of,
+)
 from rewritelog.models.base import ParamNames
 from rewritelog.models.fitted import Fitted
+from rewritelog.models.metrics import relative_errors
 from rewritelog.text import (
     MOST_EVENTS,
     Readable,
@@ -124,10 +133,13 @@ class VerifyReport(Readable):
 
 
 def _worst_lines(
-    fitted: Fitted, timings: Timings, entry: int, lines: PredictedLines, most: int
+    fitted: Fitted, timings: Timings, entry: int, lines: Table, most: int
 ) -> Iterator[WorstLine]:
     """Yield the `most` lines with the largest errors in an entry; equal lines count as one."""
-    samples, rows, errors = timings.timings[entry], lines.rows, lines.relative_errors()
+    samples, errors = (
+        timings.timings[entry],
+        relative_errors(lines["predicted_s"], lines["measured_s"]),
+    )
     calls = np.column_stack([samples.params, samples.seconds])
     first = DistinctPoints.of_rows(calls).rows.first
     first = first[~np.isnan(errors[first])]
@@ -137,9 +149,9 @@ def _worst_lines(
             event=samples.event,
             params=tuple(samples.params[row].tolist()),
             measured_s=float(samples.seconds[row]),
-            predicted_s=float(rows.predicted_s[row]),
+            predicted_s=float(lines["predicted_s"][row]),
             relative_error=float(errors[row]),
-            determined_by=str(DeterminedBy(rows.determined_by[row])),
+            determined_by=str(DeterminedBy(lines["determined_by"][row])),
             names=fitted.names_of(*samples.key),
         )
 
@@ -160,13 +172,13 @@ def verify(
     """
     fitted = fitted.named(names)
     timings = in_order_of(usable(timings), fitted)
-    parts: dict[str, list[PredictedLines]] = {}
+    parts: dict[str, list[Table]] = {}
     worst_lines: list[WorstLine] = []
     for entry, samples in enumerate(timings):
-        lines = PredictedLines.of(fitted, samples, is_first=samples.event not in parts)
+        lines = predicted_lines(fitted, samples, is_first=samples.event not in parts)
         parts.setdefault(samples.event, []).append(lines)
         worst_lines += _worst_lines(fitted, timings, entry, lines, worst)
-    scores = {event: PredictedLines.joined(lines).score() for event, lines in parts.items()}
+    scores = {event: score_of(joined(lines)) for event, lines in parts.items()}
     missing = [
         f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of {quoted(event)}"
         for event, score in scores.items()
@@ -180,7 +192,7 @@ def verify(
     return VerifyReport(
         fitted=fitted,
         timings=timings,
-        overall=PredictedLines.joined(list(chain(*parts.values()))).score(),
+        overall=score_of(joined(chain(*parts.values()))),
         events=tuple(scores.items()),
         worst=tuple(sorted(worst_lines, key=lambda line: -line.relative_error)[:worst]),
         warnings=(*timings.warnings, *uncovered),

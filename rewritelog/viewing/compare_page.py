@@ -103,7 +103,7 @@ def _option(report: CompareReport, event: str, label: str) -> Option:
     sources = {}
     for number, trial in enumerate(report.tried):
         lines = trial.held_out[event]
-        predicted_s, measured_s = lines.rows.predicted_s, lines.measured_s
+        predicted_s, measured_s = lines["predicted_s"], lines["measured_s"]
         known = np.isfinite(predicted_s) & np.isfinite(measured_s)
         sources[f"model-{number}"] = {"x": predicted_s[known], "y": measured_s[known]}
     times = np.concatenate([column for by in sources.values() for column in by.values()])
