@@ -162,7 +162,11 @@ class SampleReport(Readable):
             chosen,
             *self.table.lines(),
             f"  would be extrapolated, outside or beyond: {extrapolated} ({percent_text(share)})",
-            *(_spread_text(spread, self._label_of(spread)) for spread in self.spreads),
+            *(
+                _spread_text(spread, self._label_of(spread))
+                for spread in self.spreads
+                if spread.relative is not None
+            ),
         ]
         return "\n".join(lines)
 
@@ -253,11 +257,6 @@ class SampleReport(Readable):
 
 def _spread_text(spread: ReplicateSpread, name: str) -> str:
     """Return the spread of the times of an event of this name as a line of text."""
-    if spread.relative is None:
-        why = "no parameters were timed twice"
-        if spread.left_out:
-            why = "repeated times differ by more than a factor of 2"
-        return f"  variation of {name}: unknown, since {why}"
     outliers = f", {spread.left_out:,} off by more than a factor of 2 left out" * bool(
         spread.left_out
     )

@@ -182,13 +182,9 @@ def test_noise_without_parameters_that_recur_is_not_measured_again(tmp_path: Pat
     noisy = [("self", seconds, float(k)) for k in range(20) for seconds in (0.9, 1.0, 1.1)]
     report = run(logs, fraction=0.1, timings=(write_timings(tmp_path / "t", *noisy),))
     assert warned(report, "self", "vary by 10.0 %", "no parameters recur in the run")
-    for times, why in (
-        ((1.0,), "no parameters were timed twice"),
-        ((1.0, 3.0), "repeated times differ by more than a factor of 2"),
-    ):
+    for times in ((1.0,), (1.0, 3.0)):
         few = [("self", seconds, float(k)) for k in range(3) for seconds in times]
-        text = run(logs, timings=(write_timings(tmp_path / "few", *few),)).text()
-        assert f"variation of self(p1): unknown, since {why}" in text
+        assert "variation" not in run(logs, timings=(write_timings(tmp_path / "few", *few),)).text()
 
 
 def test_a_negative_count_of_sebs_is_damage(logs: Path) -> None:
