@@ -137,21 +137,17 @@ class RunPrediction(Readable):
         at = ", ".join(f"{name} = {shortest_text(value)}" for name, value in self.values)
         interval = f", 90 %: {time_range_text(low, high)}" if math.isfinite(low + high) else ""
         totals = self.categories
-        columns = (
-            time_column([total.seconds for total in totals]),
-            time_column([json_number(total.low_s) for total in totals]),
-            time_column([json_number(total.high_s) for total in totals]),
-            [percent_text(self._share(total), 1) for total in totals],
+        table = TextTable.of(
+            {
+                "PE time": [total.category for total in totals],
+                "PE-seconds": time_column([total.seconds for total in totals]),
+                "90 % from": time_column([json_number(total.low_s) for total in totals]),
+                "to": time_column([json_number(total.high_s) for total in totals]),
+                "share": [percent_text(self._share(total), 1) for total in totals],
+            }
         )
-        rows = list(zip((total.category for total in totals), *columns, strict=True))
-        heads = ("PE time", "PE-seconds", "90 % from", "to", "share")
-        return "\n".join(
-            (
-                f"Predicted run time: {time_text(self.predicted_s)} at {printable(at)}{interval}",
-                "",
-                str(TextTable(heads, rows)),
-            )
-        )
+        run_time = time_text(self.predicted_s)
+        return f"Predicted run time: {run_time} at {printable(at)}{interval}\n\n{table}"
 
     def _share(self, total: CategoryTotal) -> float:
         return share_of(total.seconds, self.total_s)

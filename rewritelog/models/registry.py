@@ -6,7 +6,6 @@ Also their options, converted from text, and their descriptions for the command 
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -16,7 +15,7 @@ from rewritelog.errors import ModelError, UsageError, spelled
 from rewritelog.models.base import Model, ModelText
 from rewritelog.models.fitted import errors_as_model_errors, option_text
 from rewritelog.options import Declaration, choices, declarations
-from rewritelog.text import WIDTH, printable
+from rewritelog.text import printable, wrapped
 
 GROUP = "rewritelog.models"
 """The entry-point group in which distributions declare models."""
@@ -178,10 +177,8 @@ def models_text() -> str:
             about = _paragraphs(model_class(name))[0]
         except ModelError as error:
             about = str(error)
-        line = printable(f"{name:<{width}}  {about}")
-        indent = " " * (width + 2)
-        lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
-    return "\n".join([*lines, "", *textwrap.wrap(FOOT, WIDTH)])
+        lines.append(wrapped(printable(f"{name:<{width}}  {about}"), width + 2))
+    return "\n".join([*lines, "", wrapped(FOOT, 0)])
 
 
 def model_text(name: str) -> str:
@@ -189,7 +186,7 @@ def model_text(name: str) -> str:
     cls = model_class(name)
     lines = [f"{name}: {_origin(known_models()[name][0])}"]
     for text in _paragraphs(cls):
-        lines += ["", *textwrap.wrap(text, WIDTH)]
+        lines += ["", wrapped(text, 0)]
     if cls.takes_text is not None:
         lines += ["", f"--{cls.takes_text} FILE" + (" is needed." if cls.needs_text else "")]
     options = describe_options(name, cls)
@@ -200,8 +197,8 @@ def model_text(name: str) -> str:
         words = f"--model-option {option.field}={option.metavar}"
         if option.field in flags:
             words = f"{option.name} {option.metavar}"
-        lines += [f"  {words}", *textwrap.wrap(about, WIDTH, subsequent_indent=" " * 4)]
-    return "\n".join(map(printable, lines))
+        lines += [f"  {words}", wrapped(about, 0)]
+    return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
 def _paragraphs(cls: type[Model[Any]]) -> list[str]:
