@@ -164,14 +164,11 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     """
     fitted, question = command.model, command.files
     words = [question] if isinstance(question, str | PathLike) else units.items_of(question) or []
-    if hasattr(question, "keys") or (words and not isinstance(words[0], str | PathLike)):
-        kind = type(question).__name__
+    if hasattr(question, "keys") or not words or not isinstance(words[0], str | PathLike):
         raise UsageTypeError(
-            f"give files, or an event and its parameters, not a {kind}: FittedModel.predict takes "
-            "tables, and verify takes timings"
+            "give files, or an event and its parameters; FittedModel.predict takes tables, and "
+            "verify takes timings"
         )
-    if not words:
-        raise UsageTypeError("give files, or an event and its parameters")
     event, *values = map(str, words)
     events = {name for name, _ in fitted.keys}
     has_values = bool(values) and not any(map(_is_there, values))

@@ -128,7 +128,8 @@ def summarise(fit: EventFit) -> list[str]:
             lines.append(" " * len(head) + text)
         add(f"{indent}corrected: ", _correction_texts(part), "; ")
         if is_whole:
-            add("  where parameters were timed: ", _timed_texts(fit), "")
+            timed = None if fit.exact_matches is None else fit.exact_matches.mean_error
+            add("  where parameters were timed: ", _error_texts(timed), "")
             add("  beyond the range: ", _growth_texts(fit), ", ")
     ranges = (
         f"p{number} {' to '.join(range_texts(low, high))}"
@@ -244,11 +245,6 @@ def _left_out_texts(left_out: LeftOut | None) -> list[str]:
         return []
     texts = _error_texts(left_out.mean_relative_error, left_out.sum_error, "total")
     return [*texts, count_text(left_out.left_out, "line")] if texts else []
-
-
-def _timed_texts(fit: EventFit) -> list[str]:
-    """Return how well exact matches predict, or nothing."""
-    return [] if fit.exact_matches is None else _error_texts(fit.exact_matches.mean_error)
 
 
 def _error_texts(mean: float | None, of_sum: float | None = None, what: str = "sum") -> list[str]:

@@ -6,7 +6,7 @@ TOML, which `docs/formulas.md` describes; every error names file, line and colum
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -145,7 +145,7 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
     if not table.event:
         raise at("event").error("event is empty")
     sizes = [parsed(text, where=at("of", k)) for k, text in enumerate(table.of or ())]
-    terms = _kind_terms(table, sizes, at("kind"), at("of"))
+    terms = _kind_terms(table, sizes, at)
     for number, text in enumerate(table.terms):
         where = at("terms", number)
         term = parsed(text, where=where)
@@ -166,26 +166,26 @@ def _formula_of(toml: LocatedToml, index: int) -> EventFormula:
 
 
 def _kind_terms(
-    table: _Table, sizes: Sequence[Expression], where: Origin, of_key: Origin
+    table: _Table, sizes: Sequence[Expression], at: Callable[[str], Origin]
 ) -> list[Expression]:
     """Return the terms of `kind` for the sizes in `of`, or for p1, p2, … without it.
 
-    `where` and `of_key` are the places of `kind` and `of` in the file.
+    `at` returns the place of a key in the file.
     """
     if table.kind is None:
         if table.of is not None:
-            raise of_key.error("of needs a kind")
+            raise at("of").error("of needs a kind")
         return []
     kind = kinds().get(table.kind)
     if kind is None:
-        raise where.error(f"unknown kind {table.kind!r}; known: {', '.join(kinds())}")
+        raise at("kind").error(f"unknown kind {table.kind!r}; known: {', '.join(kinds())}")
     if table.of is None:
         return list(kind.expressions())
     if len(sizes) != len(kind.of):
         needed = f"{table.kind} needs {count_text(len(kind.of), 'size')} ({', '.join(kind.of)})"
-        raise of_key.error(f"{needed}, not {len(sizes)}")
+        raise at("of").error(f"{needed}, not {len(sizes)}")
     by_number = dict(enumerate(sizes, 1))
-    return [_checked(term.with_parameters(by_number), where) for term in kind.expressions()]
+    return [_checked(term.with_parameters(by_number), at("kind")) for term in kind.expressions()]
 
 
 def _checked(expression: Expression, where: Origin) -> Expression:

@@ -42,7 +42,12 @@ def model_file_text(fitted: Fitted) -> str:
 
     Floats are written so that they read back exactly.
     """
-    fit = writable(fitted)
+    fit = fitted.raw
+    if type(fit) is not FittedEvents:  # a third-party regressor is code, which no model file holds
+        raise ModelError(
+            f"the model {fitted.name!r} cannot be written to a model file, which holds formulas "
+            f"and no code; use it directly, with {spelled('model')} and {spelled('timings')}"
+        )
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -58,19 +63,6 @@ def model_file_text(fitted: Fitted) -> str:
         return _pretty(document) + "\n"
     except ValueError as error:
         raise ModelError(f"the fit cannot be written: {error}") from error
-
-
-def writable(fitted: Fitted) -> FittedEvents:
-    """Return the fit that a file can hold; raise `ModelError` naming the model if there is none.
-
-    A third-party regressor consists of its own code, which no model file contains.
-    """
-    if type(fitted.raw) is not FittedEvents:
-        raise ModelError(
-            f"the model {fitted.name!r} cannot be written to a model file, which holds formulas "
-            f"and no code; use it directly, with {spelled('model')} and {spelled('timings')}"
-        )
-    return fitted.raw
 
 
 def event_in_file(fit: EventFit) -> dict[str, Any]:

@@ -219,16 +219,6 @@ MOST_EVENTS = 100_000
 """More events than any program has. Each has a fit of its own: 10 kB, and up to 50 ms."""
 
 
-def _refuse_too_many(path: Path, events: int, last: str) -> None:
-    """Raise `TimingError` if there are more events than `MOST_EVENTS`; `last` is an example."""
-    if events > MOST_EVENTS:
-        raise TimingError(
-            f"{path}: more than {MOST_EVENTS:,} different events, such as "
-            f"'{shorten(last, 40)}': what differs from call to call belongs in "
-            "params:{ … }, not in the name of the event"
-        )
-
-
 class _SampleCollector:
     """The samples of all lines so far, with columns of one kind."""
 
@@ -255,7 +245,12 @@ class _SampleCollector:
             key, empty = (event, params.shape[1]), tuple(bytearray() for _ in new_rows)
             for column, part in zip(self._samples.setdefault(key, empty), new_rows, strict=True):
                 column.extend(part.tobytes())
-            _refuse_too_many(path, len(self._samples), event)
+            if len(self._samples) > MOST_EVENTS:
+                raise TimingError(
+                    f"{path}: more than {MOST_EVENTS:,} different events, such as "
+                    f"'{shorten(event, 40)}': what differs from call to call belongs in "
+                    "params:{ … }, not in the name of the event"
+                )
 
     def finished(
         self, clock_hz: float | None, files: tuple[Path, ...], malformed: MalformedLines

@@ -350,7 +350,7 @@ def test_what_is_no_collection_of_paths_is_named(fitted: rewritelog.FittedModel)
     frame = pd.DataFrame({"p1": [53.0]})
     with pytest.raises(UsageTypeError, match="logs must be a path or several, not DataFrame"):
         rewritelog.replay(frame)
-    with pytest.raises(UsageTypeError, match=r"not a DataFrame: FittedModel.predict takes tables"):
+    with pytest.raises(UsageTypeError, match=r"; FittedModel.predict takes tables"):
         rewritelog.predict(fitted, frame)
 
 

@@ -329,7 +329,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (
             lambda: public.predict(MODEL, {"k": [1]}),
             TypeError,
-            "not a dict: FittedModel.predict takes tables",
+            "parameters; FittedModel.predict takes tables",
         ),
         (lambda: rewritelog.predict(MODEL, []), ValueError, "give files, or an event"),
         (lambda: public.read_params(CELLS, ["x"]), TypeError, "a text such as 0-31,40"),

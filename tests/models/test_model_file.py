@@ -23,7 +23,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.fitting.event_fit import EventFit
 from rewritelog.models.fitting.function import FittedFunction
 from rewritelog.models.form import _decoded
-from rewritelog.models.model_file import model_file_text, parse_model, writable
+from rewritelog.models.model_file import model_file_text, parse_model
 from rewritelog.models.registry import load_model
 
 DOCS = Path(__file__).parents[2] / "docs" / "model-files.md"
@@ -49,7 +49,7 @@ def file_of(
 ) -> Fitted:
     source = Source("1.2", ("t.txt",), 3, None, digest_of(timings))
     fitted = Fitted.of(load_model(name, options), name, timings)
-    return Fitted(name, writable(fitted), columns, source)
+    return Fitted(name, fitted.raw, columns, source)
 
 
 @pytest.mark.parametrize("number", [np.bool_, np.int64, np.float64])
