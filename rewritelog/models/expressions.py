@@ -184,10 +184,6 @@ class Expression:
         return isinstance(other, Expression) and self.steps == other.steps
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
         return hash(self.steps)
 
     @cached_property
