@@ -421,13 +421,11 @@ def _inaccuracy(fit: EventFit, advice: str) -> str:
 
     `advice` is the second result of `_cause`.
     """
-    quality, enough, symptoms = fit.quality, fit.samples >= ENOUGH, []
-    sum_error = quality.held_out_sum_error
-    if quality.held_out_error is not None and quality.held_out_error > LARGE_ERROR:
-        symptoms.append(
-            f"by {percent_text(quality.held_out_error, 0)} on average on held-out lines"
-        )
-    if enough and sum_error is not None and abs(sum_error) > LARGE_SUM_ERROR:
+    quality, symptoms = fit.quality, list[str]()
+    error, sum_error = quality.held_out_error or 0.0, quality.held_out_sum_error or 0.0
+    if error > LARGE_ERROR:
+        symptoms.append(f"by {percent_text(error, 0)} on average on held-out lines")
+    if fit.samples >= ENOUGH and abs(sum_error) > LARGE_SUM_ERROR:
         symptoms.append(f"by {percent_text(sum_error, 0, '+')} in their sum")
     if _has_many_outliers(fit):
         lines = f"{quality.outliers:,} of {fit.judged.samples:,} lines"
