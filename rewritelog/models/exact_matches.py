@@ -118,16 +118,16 @@ def exact_matches_of(
     whether the fit is right for other parameters (not `knows_other_points`), and there are
     enough replicates, all the weight is on the median or, with a coarse clock, on the mean.
     """
-    if mode == "never" or (mode == "auto" and len(held_out.seconds) < tuning.FEWEST_REPLICATES):
+    if mode == "never":
         return None
     times, variance_ratio = _Times.of(usable), np.inf
     are_means = mode == "always" or (not knows_other_points and coarse_step(usable.seconds) > 0)
     means = mean_times(times.points, usable.seconds) if are_means else None
     replicates = _replicates_of(times, held_out, predicted_s, means)
     are_few = len(replicates.measured_s) < tuning.FEWEST_REPLICATES
-    if mode == "auto" and (knows_other_points or are_few):
+    if mode == "auto" and knows_other_points and not are_few:
         variance_ratio = _variance_ratio(replicates)
-    if variance_ratio == 0:
+    if variance_ratio == 0 or (mode == "auto" and are_few):
         return None
     seconds = times.medians() if means is None else means
     ratios, total_ratio = np.zeros(0), 1.0
@@ -235,8 +235,6 @@ def _replicates_of(
 
 def _variance_ratio(replicates: _Replicates) -> float:
     """Return λ, the variance of the fit's errors divided by that of a single measurement."""
-    if len(replicates.measured_s) < tuning.FEWEST_REPLICATES:
-        return 0.0
     best, least = 0.0, _limited_errors(replicates.predicted_s, replicates.measured_s)
     for variance_ratio in tuning.VARIANCE_RATIOS[1:]:
         errors = _limited_errors(replicates.blended(variance_ratio), replicates.measured_s)

@@ -50,16 +50,14 @@ class EventStats(Struct):
     """The parameters and the time of each line kept for the variation of times; as bytes, since
     files may have so many events that an array for each would not fit into memory."""
 
-    def add(self, params: Floats, times: Floats) -> None:
-        """Add lines; `params` has the shape (lines, parameters)."""
+    def add(self, params: Floats, times: Floats, *, keep: bool) -> None:
+        """Add lines, and perhaps `keep` them for the variation of times."""
         rows = np.vstack([params, self.ranges]) if self.lines else params
         self.ranges = np.array([rows.min(axis=0), rows.max(axis=0)])
         self.lines += len(times)
         self.total += float(times.sum())
-
-    def keep(self, params: Floats, times: Floats) -> None:
-        """Keep lines for the variation of times."""
-        self.kept += np.column_stack([params, times]).tobytes()
+        if keep:
+            self.kept += np.column_stack([params, times]).tobytes()
 
     @property
     def spread(self) -> ReplicateSpread | None:
@@ -138,11 +136,10 @@ class LineStats(Readable):
             for unit in TimeUnit:
                 for event, rows, params in line_groups(table, "params", table.time_unit == unit):
                     key = event, params.shape[1], unit
-                    stats, times = self.by_key.setdefault(key, EventStats(*key)), table.time[rows]
-                    stats.add(params, times)
-                    if unit != TimeUnit.NONE and self.kept < LINES_KEPT:
-                        stats.keep(params, times)
-                        self.kept += len(rows)
+                    stats = self.by_key.setdefault(key, EventStats(*key))
+                    keep = unit != TimeUnit.NONE and self.kept < LINES_KEPT
+                    stats.add(params, table.time[rows], keep=keep)
+                    self.kept += len(rows) * keep
 
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as a JSON object."""
