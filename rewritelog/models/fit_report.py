@@ -330,7 +330,6 @@ def weak_points(fit: EventFit, event: str = "") -> list[Remark]:
         )
     texts["few lines"] = rename(_few_lines(fit))
     texts |= _about_parameters(fit)
-    texts["small classes"] = rename(_small_classes(fit))
     inaccurate, advice = _cause(fit)
     texts[inaccurate] = _inaccuracy(fit, advice)
     if quality.negative:
@@ -384,6 +383,12 @@ def _about_parameters(fit: EventFit) -> dict[str, str]:
             f"{rename(some_text(undefined, 5))}: not finite for some samples, so left out of the "
             "formula; write it such that it is, as in log(max(p1, 1))"
         )
+    for drop in dropped:
+        if drop.cause == "small classes":
+            texts[drop.cause] = rename(
+                f"the category {drop.term} has {drop.reason}, whose calls are predicted by the fit "
+                "of all samples; add timing lines of them"
+            )
     return texts
 
 
@@ -402,17 +407,6 @@ def _few_lines(fit: EventFit) -> str:
         return "as many terms as samples, so the fit's error is unknown; add timing lines"
     if fit.parameters and part.samples < FEW_FOR_EACH * terms:
         return f"only {samples} for {count_text(terms, 'coefficient')}; add timing lines"
-    return ""
-
-
-def _small_classes(fit: EventFit) -> str:
-    """Return the warning of classes too small for fits of their own; empty if none is."""
-    for drop in fit.whole.dropped:
-        if drop.cause == "small classes":
-            return (
-                f"the category {drop.term} has {drop.reason}, whose calls are predicted by the fit "
-                "of all samples; add timing lines of them"
-            )
     return ""
 
 
