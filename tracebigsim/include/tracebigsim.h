@@ -325,21 +325,12 @@ static inline void tracebigsim_report_(const char *problem, const char *about) {
   tracebigsim_report_on_(problem, about, strlen(about));
 }
 
-/* Append a text to a path of `room` bytes; return 0 if it does not fit. */
-static inline int tracebigsim_append_(char *path, size_t room, const char *text) {
-  const size_t length = strlen(path);
-  if (strlen(text) >= room - length) return 0;
-  strcpy(path + length, text);
-  return 1;
-}
-
 /* Fill in %p and %h of an output's name; return 0 if the path is too long. */
 TRACEBIGSIM_APART_ int tracebigsim_expand_(const char *pattern, char *path, size_t room) {
   char part[300];
-  path[0] = '\0';
-  for (; *pattern; pattern++) {
-    part[0] = *pattern;
-    part[1] = '\0';
+  size_t used = 0;
+  for (; *pattern && used < room; pattern++) {
+    snprintf(part, sizeof part, "%c", *pattern);
     if (pattern[0] == '%' && pattern[1] == 'p') {
       snprintf(part, sizeof part, "%ld", (long)getpid());
       pattern++;
@@ -348,9 +339,9 @@ TRACEBIGSIM_APART_ int tracebigsim_expand_(const char *pattern, char *path, size
       part[sizeof part - 1] = '\0';
       pattern++;
     }
-    if (!tracebigsim_append_(path, room, part)) return 0;
+    used += (size_t)snprintf(path + used, room - used, "%s", part);
   }
-  return 1;
+  return used < room;
 }
 
 /* Open what TRACEBIGSIM_OUTPUT names, or use standard output. */
@@ -635,27 +626,17 @@ TRACEBIGSIM_APART_ int tracebigsim_read_chosen_(const char *line, tracebigsim_ch
   return *at == '\0' || strcmp(at, "\r") == 0;
 }
 
-/* Read a file into new memory, NUL-terminated; return NULL (and errno) if that fails. */
+/* Read a file into new memory, up to any NUL; return NULL (and errno) if that fails. */
 TRACEBIGSIM_APART_ char *tracebigsim_read_file_(const char *path) {
   FILE *stream = fopen(path, "rb");
-  size_t used = 0, room = 1 << 16;
-  char *text = stream == NULL ? NULL : (char *)malloc(room);
-  while (text != NULL) {
-    const size_t count = fread(text + used, 1, room - used - 1, stream);
-    used += count;
-    if (count == 0) break;
-    if (used == room - 1) {
-      char *longer = (char *)realloc(text, room *= 2);
-      if (longer == NULL) free(text);
-      text = longer;
-    }
-  }
-  if (text != NULL) text[used] = '\0';
-  if (text != NULL && ferror(stream)) {
+  char *text = NULL;
+  size_t room = 0;
+  if (stream == NULL) return NULL;
+  if (getdelim(&text, &room, '\0', stream) < 0) {
     free(text);
-    text = NULL;
+    text = feof(stream) ? (char *)calloc(1, 1) : NULL;
   }
-  if (stream != NULL) fclose(stream);
+  fclose(stream);
   return text;
 }
 
