@@ -1175,28 +1175,24 @@ struct Pe {
 };
 
 /* The PEs of this process, in a table that is never freed; the lock is held. */
-inline Pe &peNumber(int number) {
+inline std::vector<Pe> &allPes() {
   static std::vector<Pe> *table = new std::vector<Pe>();
-  if (table->size() <= static_cast<size_t>(number)) {
-    const Pe fresh = {false, false, false, -1, -1, 0, {0}};
-    table->resize(static_cast<size_t>(number) + 1, fresh);
-  }
-  return (*table)[static_cast<size_t>(number)];
+  return *table;
 }
 
-/* PEs whose param files are open: a process may emulate more PEs than it can open files. */
-inline std::vector<int> &openFiles() {
-  static std::vector<int> *numbers = new std::vector<int>();
-  return *numbers;
+inline Pe &peNumber(int number) {
+  const Pe fresh = {false, false, false, -1, -1, 0, {0}};
+  const size_t index = static_cast<size_t>(number);
+  if (allPes().size() <= index) allPes().resize(index + 1, fresh);
+  return allPes()[index];
 }
 
+/* Close all param files: a process may emulate more PEs than it can open files. */
 inline void closeFiles() {
-  for (int number : openFiles()) {
-    Pe &pe = peNumber(number);
-    close(pe.descriptor);
+  for (Pe &pe : allPes()) {
+    if (pe.descriptor >= 0) close(pe.descriptor);
     pe.descriptor = -1;
   }
-  openFiles().clear();
 }
 
 /* Open a PE's param file, the first time as a new one; the lock is held. */
@@ -1215,7 +1211,6 @@ inline bool openFile(int number, Pe &pe) {
     return false;
   }
   pe.begun = true;
-  openFiles().push_back(number);
   return true;
 }
 
