@@ -14,7 +14,7 @@
  * Macros choose at compile time what the calls do; one that is 0 counts as not defined:
  *
  *     (nothing defined)     a timing line for each bracket, in seconds of the monotonic clock
- *     TRACEBIGSIM_CYCLES    in cycles: rdtsc, cntvct_el0, the PowerPC time base, or what
+ *     TRACEBIGSIM_CYCLES    in cycles: rdtsc, cntvct_el0, 64-bit PowerPC's time base, or what
  *                           TRACEBIGSIM_READ_CYCLES() returns if that is defined
  *     TRACEBIGSIM_SIMULATOR_BEGIN(), TRACEBIGSIM_SIMULATOR_END()
  *                           in cycles, and a simulator's two calls for its cycle-accurate mode
@@ -922,15 +922,6 @@ static inline uint64_t tracebigsim_now_(void) {
   uint64_t ticks;
   __asm__ __volatile__("isync\n\tmfspr %0, 268\n\tisync" : "=r"(ticks) : : "memory");
   return ticks;
-#elif defined(__powerpc__)
-  uint32_t high, low, again;
-  do {
-    __asm__ __volatile__("mfspr %0, 269\n\tmfspr %1, 268\n\tmfspr %2, 269"
-                         : "=r"(high), "=r"(low), "=r"(again)
-                         :
-                         : "memory");
-  } while (high != again);
-  return (uint64_t)high << 32 | low;
 #else
 #error "no cycle counter is known for this processor: define TRACEBIGSIM_READ_CYCLES()"
 #endif
