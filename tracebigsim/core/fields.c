@@ -111,32 +111,21 @@ int add_param(line_reader *line)
     return FINE;
 }
 
-static int read_params(line_reader *line)
+static int add_counter(line_reader *line)
 {
-    while (!closes(line)) {
-        if (line->at >= line->end)
-            return NOT_CLOSED;
-        int code = add_param(line);
-        if (code != FINE)
-            return code;
-        if (line->param_count > MAX_PARAMS)
-            return TOO_MANY_PARAMS;
-    }
-    return FINE;
+    int64_t *counter = line->counters + line->counter_count;
+    int code = read_integer(line->text, &line->at, line->end, counter);
+    line->counter_count += code == FINE;
+    return code;
 }
 
-static int read_counters(line_reader *line)
+/* Read the numbers of a field, each by `add`, up to the closing brace. */
+static int read_list(line_reader *line, int (*add)(line_reader *))
 {
-    while (!closes(line)) {
-        if (line->at >= line->end)
-            return NOT_CLOSED;
-        int64_t *counter = line->counters + line->counter_count;
-        int code = read_integer(line->text, &line->at, line->end, counter);
-        if (code != FINE)
-            return code;
-        line->counter_count++;
-    }
-    return FINE;
+    int code = FINE;
+    while (code == FINE && !closes(line))
+        code = line->at >= line->end ? NOT_CLOSED : add(line);
+    return code;
 }
 
 /* Move past the brace that closes a field of one number; return `other` if more follows. */
@@ -201,9 +190,9 @@ static int read_content(line_reader *line, int field)
     case EVENT:
         return read_name(line);
     case PARAMS:
-        return read_params(line);
+        return read_list(line, add_param);
     case PAPI:
-        return read_counters(line);
+        return read_list(line, add_counter);
     case SEQNO:
         return read_seqno(line);
     default:
@@ -219,6 +208,8 @@ static int complete(const line_reader *line, unsigned seen)
         return NO_EVENT;
     if (seen >> TIME & seen >> CYCLES & 1)
         return TWO_TIMES;
+    if (line->param_count > MAX_PARAMS)
+        return TOO_MANY_PARAMS;
     bool has_time_or_seb =
         seen & (1u << TIME | 1u << CYCLES | 1u << SEQNO) || line->record.seb >= 0;
     return has_time_or_seb ? FINE : NO_TIME_NO_SEB;
