@@ -6,21 +6,10 @@
 #include <string.h>
 
 #if defined(TRACEBIGSIM_OFF)
-
-void tracebigsim_fortran_start(void) {}
-
-void tracebigsim_fortran_start_for(const char *event, size_t length, const double *params,
-                                   size_t count) {
-  (void)event, (void)length, (void)params, (void)count;
-}
-
-void tracebigsim_fortran_end(const char *event, size_t length, const double *params, size_t count) {
-  (void)event, (void)length, (void)params, (void)count;
-}
-
-void tracebigsim_fortran_flush(void) {}
-
-#else
+#define tracebigsim_start_for_(event, length, params, count) \
+  ((void)event, (void)length, (void)params, (void)count)
+#define tracebigsim_end_ tracebigsim_start_for_
+#endif
 
 void tracebigsim_fortran_start(void) { startTraceBigSim(); }
 
@@ -34,5 +23,3 @@ void tracebigsim_fortran_end(const char *event, size_t length, const double *par
 }
 
 void tracebigsim_fortran_flush(void) { flushTraceBigSim(); }
-
-#endif
