@@ -151,7 +151,7 @@ static int find_single(line_reader *line, int none)
 static int read_time(line_reader *line)
 {
     double value;
-    int code = find_single(line, NO_TIME);
+    int code = find_single(line, NOT_ONE_TIME);
     if (code != FINE)
         return code;
     int64_t start = line->at;
@@ -163,7 +163,7 @@ static int read_time(line_reader *line)
         return value < 0 ? NEGATIVE_TIME : IS_INFINITE;
     }
     line->record.time = value + 0.0;
-    return close_single(line, SEVERAL_TIMES);
+    return close_single(line, NOT_ONE_TIME);
 }
 
 static int read_seqno(line_reader *line)
