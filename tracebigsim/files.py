@@ -44,8 +44,6 @@ _DECOMPRESSORS: Final = {"bz2": "BZ2Decompressor", "lzma": "LZMADecompressor"}
 _PACKED_BYTES: Final = 1 << 16
 """How many bytes are decompressed at a time."""
 _LONGEST_MAGIC: Final = max(map(len, _MAGICS))
-_MANY_LETTERS: Final = 64
-"""A text is UTF-16 if this many first bytes are ASCII letters and zeros in turn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,27 +126,15 @@ def compression_of(start: bytes) -> tuple[str, str] | None:
     return next((names for magic, names in _MAGICS.items() if start.startswith(magic)), None)
 
 
-def _utf16_of(start: bytes) -> str:
-    """Return the encoding of UTF-16 by its first bytes, a mark or ASCII letters; else ''."""
-    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return "UTF-16"
-    for order, encoding in enumerate(("UTF-16LE", "UTF-16BE")):
-        letters, zeros = start[order:_MANY_LETTERS:2], start[1 - order : _MANY_LETTERS : 2]
-        is_text = all(32 <= letter < 127 or letter in b"\t\r\n" for letter in letters)
-        if len(zeros) > 1 and not any(zeros) and is_text:
-            return encoding
-    return ""
-
-
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file or a pipe for reading, through a decompressor if its first bytes call for one."""
     with _opened_raw(path) as raw:
         start = raw.peek(_LONGEST_MAGIC)
         kind = compression_of(start)
-        if encoding := _utf16_of(start):
+        if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise TraceFileError(
-                path, f"is UTF-16: convert it to UTF-8, as by iconv -f {encoding} -t UTF-8"
+                path, "is UTF-16: convert it to UTF-8, as by iconv -f UTF-16 -t UTF-8"
             )
         if kind is None:
             yield raw
