@@ -37,7 +37,7 @@ class InputFile:
         self.path = path
         try:
             self._fd = os.open(path, _FLAGS)
-            status = _status(self._fd)
+            status = os.fstat(self._fd)
         except OSError as error:
             raise self._unreadable(error) from error
         self.size_bytes = status.st_size
@@ -95,15 +95,6 @@ class InputFile:
         buffer = np.empty(length, dtype=np.uint8)
         self.read_into(buffer, offset)
         return buffer
-
-
-def _status(fd: int) -> os.stat_result:
-    """Return the status of a descriptor, which is closed if that fails."""
-    try:
-        return os.fstat(fd)
-    except OSError:
-        os.close(fd)
-        raise
 
 
 PROVENANCE_NAME = "rewritelog.json"
