@@ -261,18 +261,14 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
 
 
 def _shown_values(kind: FieldKind, example: FirstDifference) -> tuple[str, ...]:
-    """Return both values; times have as many digits as distinguish them, and at least four.
-
-    Other values are left as they are.
-    """
+    """Return both values; times have a unit and few digits, unless these do not differ."""
     values = example.a, example.b
     if kind is not FieldKind.TIME:
         return values
-    times = [None if value in (ABSENT, _NO_TIME) else float(value) for value in values]
-    pairs = (tuple(time_text(time, digits) for time in times) for digits in range(4, 17))
-    shown = next((pair for pair in pairs if pair[0] != pair[1]), values)
-    triples = zip(values, times, shown, strict=True)
-    return tuple(value if time is None else text for value, time, text in triples)
+    shown = tuple(
+        value if value in (ABSENT, _NO_TIME) else time_text(float(value)) for value in values
+    )
+    return shown if shown[0] != shown[1] else values
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:
