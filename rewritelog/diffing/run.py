@@ -120,9 +120,11 @@ def _load(a: LogSet, b: LogSet, pair: Pair) -> Iterator[tuple[LoadedBlock, Loade
 
 def _parts(sides: dict[int, LongTimeline]) -> Iterator[dict[int, LoadedBlock]]:
     """Yield the parts of a timeline; a side that has ended has no part."""
-    while any(side.left for side in sides.values()):
-        sebs = min(side.look() for side in sides.values() if side.left)
-        yield {k: side.take(sebs) for k, side in sides.items() if side.left}
+    unread = sides
+    while unread:
+        sebs = min(side.look() for side in unread.values())
+        yield {k: side.take(sebs) for k, side in unread.items()}
+        unread = {k: side for k, side in sides.items() if side.left}
 
 
 def _both(

@@ -302,10 +302,8 @@ class LongTimeline:
         )
         self.left = int(self._totals[0])
         """The number of SEBs not yet taken."""
-        self._part = self._walked(buffer.take(0), 0)
         if not valid[0] and (fits or self.left <= 0):
             self._stop(_count_fault(file, block.first_timeline, self.left), 0)
-        self._check_end(block.offset + COUNT_BYTES)
 
     def parts(self) -> Iterator[LoadedBlock]:
         """Yield all parts, at least one unless the number of SEBs is invalid."""
@@ -335,21 +333,27 @@ class LongTimeline:
                     self._part_bytes *= 2
                     continue
                 problem = f"the SEB has more than {bytes_text(MOST_SEB_BYTES)}, the maximum"
-                location = self._location(self._at + self._skip, self._seb)
+                pe, at = int(self._pes[0]), self._at + self._skip
+                location = Location(self._file.path, at, pe, self._seb)
                 self._stop(DamagedLogError(location, problem, "count"), 0)
             return sebs_in_window
 
     def take(self, sebs: int) -> LoadedBlock:
-        """Return the first `sebs` SEBs of the window as a part, and advance past them."""
+        """Return the first `sebs` SEBs of the window as a part, and advance past them.
+
+        The last part ends where the timeline does, so that a walk finds bytes that are left over.
+        """
         part, _ = self._part
         if sebs < part.pieces.counts[0]:
             part, _ = self._walked(part.buffer, sebs)
         self._at, self._skip = part.block.end, 0
         self._seb += sebs
         self.left -= sebs
-        if sebs:
-            self._check_end(self._at)
-        return part
+        if self.left or self._damaged:
+            return part
+        pieces = part.pieces._replace(ends=np.array([self._block.end - part.block.offset]))
+        first = self._block.first_timeline
+        return replace(part, pieces=pieces, closed=self._file.closed[first : first + 1])
 
     def _walked(self, window: Bytes, most: int) -> tuple[LoadedBlock, Ints]:
         """Return up to `most` whole SEBs of the window, and the fault that ended the walk."""
@@ -373,19 +377,6 @@ class LongTimeline:
         """Report damage, and let the timeline end after the next `left` SEBs."""
         self._on_faults([fault])
         self.left, self._damaged = left, True
-
-    def _check_end(self, at: int) -> None:
-        """Report bytes that are left over after the last SEB."""
-        if self.left or self._damaged or at == self._block.end:
-            return
-        if self._file.closed[self._block.first_timeline]:
-            kind = FAULTS[core.BYTES_LEFT_OVER]
-            location = self._location(at, int(self._totals[0]), kind.field)
-            problem = kind.problem.format(self._block.end - at)
-            self._on_faults([DamagedLogError(location, problem, kind.rule)])
-
-    def _location(self, at: int, seb: int, field: str | None = None) -> Location:
-        return Location(self._file.path, at, int(self._pes[0]), seb, field)
 
 
 def fault_error(fault: Ints, loaded: LoadedBlock) -> DamagedLogError:
