@@ -513,10 +513,10 @@ def one_long_call(fit: EventFit) -> float | None:
     return float(ratios[-1]) if ratios[-1] > ONE_CALL * ratios[:-1].mean() else None
 
 
-def effect_on_totals(fit: EventFit, *, typical: bool = False) -> str:
-    """Return a clause that says how totals count interrupted calls; `typical` ones do not."""
+def effect_on_totals(fit: EventFit) -> str:
+    """Return a clause that says how totals count interrupted calls."""
     ratio = _total_ratio(fit)
-    if typical or ratio == 1:
+    if ratio == 1:
         return "totals leave it out"
     without = f"{spelled('total', 'typical')} leaves that out"
     return f"totals are {ratio:.3g} × those of usual times ({without})"

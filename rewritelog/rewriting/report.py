@@ -255,7 +255,6 @@ class RewriteReport(Readable):
             *_run_time_sentences(self),
             _sebs_sentence(self),
             *_basis_sentences(self),
-            *_long_call_sentences(self),
             f"{warnings}.",
         ]
 
@@ -325,24 +324,6 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
         yield f"{percent_text(outside / predictions, 1)} of the predictions are extrapolated."
     elif not predictions:
         yield "The model predicted nothing."
-
-
-def _long_call_sentences(report: RewriteReport) -> Iterator[str]:
-    """Yield how a single long call, probably interrupted, affects the totals of an event."""
-    if not report.fitted.fits:
-        return
-    from rewritelog.models.fit_report import effect_on_totals, one_long_call  # noqa: PLC0415
-
-    used = {line.event for line in report.events}
-    typical = report.options.total == "typical"
-    for fit in report.fitted.fits.values():
-        times = one_long_call(fit) if fit.event in used else None
-        if times:
-            yield (
-                f"{printable(fit.event)}: one call of {fit.samples:,} took {times:.4g} times as "
-                "long as predicted; it was disturbed or does more, and "
-                f"{effect_on_totals(fit, typical=typical)}."
-            )
 
 
 def _error_text(expected: Expected) -> str:
