@@ -15,10 +15,9 @@ from msgspec import Struct
 from rewritelog.arrays import Flags, Ints
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats import ParamRecords
-from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.heads import Summary
 from rewritelog.formats.bgtrace.logset import LogSet
-from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes, read_params
+from rewritelog.formats.bgtrace.params import ParamFolder, ParamNotes
 from rewritelog.formats.bgtrace.records import LISTS, BlockRecords
 from rewritelog.formats.traces import Traces
 from rewritelog.running.locks import cached_property
@@ -109,19 +108,6 @@ class BlockParams(NamedTuple):
     source: ParamFolder
     records: ParamRecords
     notes: ParamNotes
-    unreadable: list[Finding]
-
-    @classmethod
-    def read(cls, source: ParamFolder, loaded: LoadedBlock) -> BlockParams:
-        """Read the params of a block."""
-        unreadable = list[Finding]()
-
-        def leave_out(path: Path, pe: int, error: RewriteLogError) -> None:
-            problem = str(error).removeprefix(f"{path}: ")
-            unreadable.append(Finding(Location(path, pe=pe), problem))
-
-        read = read_params(source, loaded, strict=False, on_unreadable=leave_out)
-        return cls(source, *read, unreadable)
 
 
 class CheckedBlock(Struct, frozen=True, dict=True):

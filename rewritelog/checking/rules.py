@@ -413,7 +413,12 @@ def _event_outside(block: CheckedBlock) -> Iterator[Violations]:
 )
 def _param_file(block: CheckedBlock) -> Iterator[Violations]:
     if block.params and block.records.loaded.is_first:
-        yield len(block.params.unreadable), block.params.unreadable
+        findings = []
+        for pe, error in block.params.notes.unreadable:
+            path = block.params.source.path(pe)
+            problem = str(error).removeprefix(f"{path}: ")
+            findings.append(Finding(Location(path, pe=pe), problem))
+        yield len(findings), findings
 
 
 @Rule(

@@ -28,7 +28,7 @@ from rewritelog.formats.bgtrace.blocks import BLOCK_BYTES, Block, plan_blocks, r
 from rewritelog.formats.bgtrace.declaration import layout
 from rewritelog.formats.bgtrace.heads import Summary, TimelineFile
 from rewritelog.formats.bgtrace.logset import log_folder
-from rewritelog.formats.bgtrace.params import ParamFolder, list_params
+from rewritelog.formats.bgtrace.params import ParamFolder, list_params, read_params
 from rewritelog.formats.bgtrace.records import BlockRecords, records_of
 from rewritelog.formats.traces import Traces
 from rewritelog.running.engines import Gathered, engine, map_blocks
@@ -76,9 +76,10 @@ class CheckPass(Gathered[Block, Findings]):
         try:
             for loaded in read_block(file, block, lay, self.block_bytes, on_faults):
                 records = records_of(loaded, on_faults)
-                params = (
-                    BlockParams.read(self.params, loaded) if self.params and is_first_pass else None
-                )
+                params = None
+                if self.params and is_first_pass:
+                    read = read_params(self.params, loaded, strict=False, leave_out=True)
+                    params = BlockParams(self.params, *read)
                 awaits_unsent = self._note_messages(records)
                 checked = CheckedBlock(
                     records, self.summary, params, awaits_unsent, state, self.key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -63,6 +63,8 @@ class ParamNotes(Struct):
     malformed_examples: list[str] = []
     seqno_differs: int = 0
     seqno_examples: list[str] = []
+    unreadable: list[tuple[int, RewriteLogError]] = []
+    """The PEs whose files were left out, each with the reason."""
 
 
 class ParamFolder(Struct, frozen=True):
@@ -101,10 +103,6 @@ def params_folder(logs: LogSet, other: AnyTraces) -> Path:
     return other.folder if list_params(other.folder).pes else logs.folder
 
 
-OnUnreadable: TypeAlias = Callable[[Path, int, RewriteLogError], None]
-"""Takes the path of a param file, its PE, and why it cannot be read."""
-
-
 SebRange: TypeAlias = tuple[int, float]
 """A range of SEBs of a timeline: the first, and the first after them, or inf for no limit."""
 
@@ -117,16 +115,14 @@ def read_params(
     *,
     strict: bool,
     columns: Columns = "params",
-    on_unreadable: OnUnreadable | None = None,
+    leave_out: bool = False,
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the param records of a block's SEBs, and of SEBs beyond the end of their timelines.
 
     Raise as `read_records` does.
     """
     pes, sebs = loaded.pes.tolist(), loaded.seb_range
-    return read_records(
-        source, pes, sebs, strict=strict, columns=columns, on_unreadable=on_unreadable
-    )
+    return read_records(source, pes, sebs, strict=strict, columns=columns, leave_out=leave_out)
 
 
 def read_records(
@@ -136,17 +132,17 @@ def read_records(
     *,
     strict: bool,
     columns: Columns = "params",
-    on_unreadable: OnUnreadable | None = None,
+    leave_out: bool = False,
 ) -> tuple[ParamRecords, ParamNotes]:
     """Read the param records of PEs, the i-th being piece i, or of a range of SEBs of a single PE.
 
-    Raise `RewriteLogError` for a file that cannot be read, unless `on_unreadable` is given: then it
-    is left out. Raise `TimingError` for too many records and, if `strict`, for a malformed line.
+    Raise `RewriteLogError` for a file that cannot be read; with `leave_out`, it is left out and
+    noted. Raise `TimingError` for too many records and, if `strict`, for a malformed line.
     """
     notes = ParamNotes()
     parts = []
     kept_bytes = 0
-    for scanned in _scan_files(source, pes, sebs, on_unreadable):
+    for scanned in _scan_files(source, pes, sebs, notes if leave_out else None):
         if sebs[0] == 0:  # only once for a timeline that is read in parts
             _note_malformed(scanned, notes, strict=strict)
         parts.append(_records_in_range(scanned, sebs, notes, columns))
@@ -184,12 +180,12 @@ class _Scanned(Struct, frozen=True):
 
 
 def _scan_files(
-    source: ParamFolder,
-    pes: Sequence[int],
-    sebs: SebRange,
-    on_unreadable: OnUnreadable | None,
+    source: ParamFolder, pes: Sequence[int], sebs: SebRange, notes: ParamNotes | None
 ) -> Iterator[_Scanned]:
-    """Scan the param files of PEs: small ones as one text, which is faster, large ones in parts."""
+    """Scan the param files of PEs: small ones as one text, which is faster, large ones in parts.
+
+    Those that cannot be read are noted in any `notes`, and else raised.
+    """
     small: list[tuple[int, Path, NDArray[np.uint8]]] = []
     small_bytes = 0
 
@@ -213,9 +209,9 @@ def _scan_files(
                     yield _Scanned(table, [], np.array([piece]), [path], lines_before)
                 continue
         except RewriteLogError as error:
-            if on_unreadable is None:
+            if notes is None:
                 raise
-            on_unreadable(path, pe, error)
+            notes.unreadable.append((pe, error))
             continue
         small.append((piece, path, text))
         small_bytes += len(text)
