@@ -226,8 +226,7 @@ def _irregularities(
         piece = np.searchsorted(pieces.first_rows, first, side="right") - 1
         sebs = first - pieces.first_rows[piece] + pieces.firsts[piece]
         note_sebs(which.name.lower(), len(rows), piece, sebs)
+    position = loaded.block.file, loaded.block.offset
     return {
-        what: Irregularity.of(loaded.position, *note)
-        for what, note in notes_by_kind.items()
-        if note[0]
+        what: Irregularity.of(position, *note) for what, note in notes_by_kind.items() if note[0]
     }

@@ -112,11 +112,6 @@ class LoadedBlock(Struct, frozen=True):
     """Whether the timeline has to end where the piece ends."""
 
     @property
-    def position(self) -> tuple[int, int]:
-        """The index of the file and the offset in it, by which blocks are sorted."""
-        return self.block.file, self.block.offset
-
-    @property
     def is_first(self) -> bool:
         """Whether its timelines begin in it: False for a later part of a long timeline."""
         return not self.pieces.firsts.any()
