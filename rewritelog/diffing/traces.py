@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
 
-from rewritelog.arrays import Ints, Keys, Texts, mix, paired
-from rewritelog.diffing.durations import NamedDurations, Rows, rows_of
+from rewritelog.arrays import Ints, Texts, mix, paired
+from rewritelog.diffing.durations import NamedDurations, add_rows, rows_of
 from rewritelog.diffing.records import (
     ABSENT,
     Change,
@@ -22,7 +22,7 @@ from rewritelog.diffing.records import (
 )
 from rewritelog.diffing.report import Comparison, HeadDifference
 from rewritelog.errors import UsageError
-from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, loaded
+from rewritelog.formats.traces import COMMUNICATION, Events, Traces, Unit, joined
 from rewritelog.running.engines import map_blocks
 from rewritelog.text import printable, shorten_all, some_text
 
@@ -31,14 +31,14 @@ _COMPARED = ("duration_us", "start_us", "lane", "rest", *COMMUNICATION)
 
 _HEAD_WIDTH = 40
 _TIMES = ("duration", "start")
-_REST = "other fields, or their order"
+_NONE = np.zeros(0, dtype=np.int64)
+_PLACE, _REST = "place among the nodes", "other fields, or their order"
 
 
 def compare_traces(a: Traces, b: Traces) -> Comparison:
-    """Compare traces rank by rank.
+    """Compare traces rank by rank, and the files of a rank part by part.
 
-    Memory is needed for the nodes of a few ranks. Raise `UsageError` for different ranks,
-    `DamagedLogError` for damage.
+    Raise `UsageError` for different ranks, `DamagedLogError` for damage.
     """
     if a.pes != b.pes:
         ranks = (some_text([str(rank) for rank in side.pes], 5) for side in (a, b))
@@ -57,59 +57,106 @@ def _compare_units(
     a: Traces, b: Traces, units_of_b: dict[int, Unit], unit: Unit
 ) -> tuple[Totals, list[HeadDifference]]:
     """Return the differences of the nodes of a rank, and of what comes before the nodes."""
-    (old, old_head), (new, new_head) = _loaded(a, unit), _loaded(b, units_of_b[unit.rank])
-    totals = _compare(a, unit.rank, (old, new))
-    if old_head == new_head:
+    heads: tuple[list[bytes], list[bytes]] = [], []
+    parts = zip_longest(_kept(a, unit, heads[0]), _kept(b, units_of_b[unit.rank], heads[1]))
+    totals = _compare_parts(a, unit.rank, parts)
+    if heads[0][0] == heads[1][0]:
         return totals, []
-    texts = shorten_all([printable(old_head), printable(new_head)], _HEAD_WIDTH)
+    texts = shorten_all([printable(of_parts[0]) for of_parts in heads], _HEAD_WIDTH)
     return totals, [HeadDifference(f"metadata of rank {unit.rank}", *texts)]
 
 
-def _loaded(traces: Traces, unit: Unit) -> tuple[Events, bytes]:
-    """Return what is compared of all nodes of a unit, and what precedes them in the file."""
-    parts = traces.read(unit)
-    first = next(parts)
-    return loaded(chain([first], parts), _COMPARED), first.head.tobytes()
+def _kept(traces: Traces, unit: Unit, heads: list[bytes]) -> Iterator[Events]:
+    """Yield the compared columns of each part of a unit; add what precedes them to `heads`."""
+    for part in traces.read(unit):
+        heads.append(part.head.tobytes())
+        yield part.only(_COMPARED)
 
 
-def _compare(traces: Traces, rank: int, sides: tuple[Events, Events]) -> Totals:
-    """Compare the nodes of a rank; those of equal ids are paired in order."""
-    totals, rows = Totals(), _paired(*(side["id"] for side in sides))
-    totals.common["SEBs"] = len(rows[0])
-    totals.by_name = _durations_by_name(sides, rows)
+def _compare_parts(traces: Traces, rank: int, parts: Iterable[Sequence[Events | None]]) -> Totals:
+    """Compare the nodes of a rank, given in parts of both sides; equal ids are paired in order.
 
-    def note(name: str, differing: Ints, texts: Iterable[str], noun: str = "SEBs") -> None:
-        """Note the nodes where a field differs; `texts` has both values of the first one."""
-        kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
-        first = FirstDifference(rank, int(differing[0]), None, *texts) if len(differing) else None
-        totals.compared[name] = Change(noun, kind, len(differing), first)
-
-    for which, counts, side, of_side in zip("AB", totals.sides, sides, rows, strict=True):
-        counts["SEBs"] = totals.common[f"nodes of {which}"] = len(side)
-        is_alone = np.ones(len(side), dtype=np.bool_)
-        is_alone[of_side] = False
-        alone = np.flatnonzero(is_alone)
-        texts = [f"id {number}" for number in side["id"][alone[:1]].tolist()]
-        texts.insert(1 - "AB".index(which), ABSENT)
-        note(f"only in {which}", alone, texts, f"nodes of {which}")
-    place = np.argsort(np.argsort(rows[1]))
+    Memory is needed for such parts, and for nodes that come later on the other side.
+    """
+    totals, numbers = Totals(), [(_NONE, _NONE)]
+    note = partial(_note, totals, rank)
+    for name in ("only in A", "only in B", _PLACE):  # first in reports, though known last
+        note(name, _NONE, ())
+    for sides, are_pairs in _paired(parts):
+        names = Texts.joined(events["name"] for events in sides)
+        of_sides = np.split(names.number, [len(sides[0])])
+        durations = [
+            NamedDurations(number, events["duration_s"])
+            for number, events in zip(of_sides, sides, strict=True)
+        ]
+        same = np.flatnonzero(of_sides[0] == of_sides[1]) if are_pairs else _NONE
+        pairs = [side.take(same) for side in durations]
+        add_rows(totals.by_name, rows_of(names.distinct, durations, pairs))
+        for which, counts, events in zip("AB", totals.sides, sides, strict=True):
+            counts["SEBs"] += len(events)
+            totals.common[f"nodes of {which}"] += len(events)
+            if not are_pairs:
+                texts = [f"id {number}" for number in events["id"][:1].tolist()]
+                texts.insert(1 - "AB".index(which), ABSENT)
+                note(f"only in {which}", events["number"], texts)
+        if are_pairs:
+            totals.common["SEBs"] += len(sides[0])
+            numbers.append((sides[0]["number"], sides[1]["number"]))
+            _compare(traces, sides, note)
+    old, new = map(np.concatenate, zip(*numbers, strict=True))
+    order = np.argsort(old)
+    place = np.argsort(np.argsort(new[order]))
     moved = np.flatnonzero(place != np.arange(len(place)))
-    places = (*moved[:1].tolist(), *place[moved[:1]].tolist())
-    note("place among the nodes", rows[0][moved], map(str, places))
-    for name, at, values in _differing(traces, sides, rows):
-        note(name, rows[0][at], values)
+    first = moved[:1]
+    note(_PLACE, old[order[moved]], map(str, (*first.tolist(), *place[first].tolist())))
     return totals
 
 
-def _differing(
-    traces: Traces, sides: tuple[Events, Events], rows: tuple[Ints, Ints]
-) -> Iterator[tuple[str, Ints, Iterable[str]]]:
-    """Yield each column with the pairs that differ in it, and both values of the first of them."""
-    columns = [_columns(traces, side) for side in sides]
-    named = np.zeros(len(rows[0]), dtype=np.bool_)
-    for name in columns[0]:
-        pairs = [side[name][of_side] for side, of_side in zip(columns, rows, strict=True)]
-        old, new = pairs
+def _paired(
+    parts: Iterable[Sequence[Events | None]],
+) -> Iterator[tuple[tuple[Events, Events], bool]]:
+    """Yield the nodes that both sides have, in the order of A, and last those without a partner."""
+    left: tuple[list[Events], list[Events]] = [], []
+    looked_at = 0
+    for pair in chain(parts, [()]):
+        for side, part in zip(left, pair, strict=False):
+            side.extend([] if part is None else [part])
+        waiting = sum(len(events) for side in left for events in side)
+        if not waiting or (pair and waiting < 2 * looked_at):
+            continue  # else nodes without a partner so far would be looked at many times
+        old, new = (joined(side) for side in left)
+        if np.array_equal(old["id"], new["id"]):
+            left[0][:], left[1][:] = [old.take(_NONE)], [new.take(_NONE)]
+        else:
+            ids = np.concatenate([old["id"], new["id"]])
+            rows = paired(*np.split(np.unique(ids, return_inverse=True)[1], [len(old)]))
+            for side, events, taken in zip(left, (old, new), rows, strict=True):
+                side[:] = [events.take(np.setdiff1d(np.arange(len(events)), taken))]
+            order = np.argsort(rows[0])
+            old, new = old.take(rows[0][order]), new.take(rows[1][order])
+        looked_at = len(left[0][0]) + len(left[1][0])
+        yield (old, new), True
+    if looked_at:
+        yield (left[0][0], left[1][0]), False
+
+
+def _note(totals: Totals, rank: int, name: str, numbers: Ints, texts: Iterable[str]) -> None:
+    """Note the numbers of the nodes that differ; `texts` has both values of the first one."""
+    kind = FieldKind.TIME if name in _TIMES else FieldKind.CONTENT
+    of = f"nodes of {name[-1]}" if name.startswith("only in") else "SEBs"
+    known = totals.compared.setdefault(name, Change(of, kind, 0, None))
+    if len(numbers) and (known.first is None or numbers[0] < known.first.seb):
+        known.first = FirstDifference(rank, int(numbers[0]), None, *texts)
+    known.count += len(numbers)
+
+
+def _compare(
+    traces: Traces, pairs: Sequence[Events], note: Callable[[str, Ints, Iterable[str]], None]
+) -> None:
+    columns = [_columns(traces, events) for events in pairs]
+    named = np.zeros(len(pairs[0]), dtype=np.bool_)
+    for name, old in columns[0].items():
+        new = columns[1][name]
         both_unknown = (old != old) & (new != new)  # noqa: PLR0124 - NaN, but not of texts
         differ = (old != new) & ~both_unknown
         if name == _REST:
@@ -118,33 +165,10 @@ def _differing(
             named |= differ
         at = np.flatnonzero(differ)
         values = (
-            _value_text(name, side, of_side[at[0]], column[at[0]])
-            for side, of_side, column in zip(sides, rows, pairs, strict=True)
+            _value_text(name, events, at[0], column[name][at[0]])
+            for events, column in zip(pairs, columns, strict=True)
         )
-        yield name, at, values
-
-
-def _paired(a: Keys, b: Keys) -> tuple[Ints, Ints]:
-    """Return the rows of nodes that both sides have, given the ids, in the order of A."""
-    if np.array_equal(a, b):
-        return np.arange(len(a)), np.arange(len(b))
-    numbers = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
-    of_a, of_b = paired(*np.split(numbers, [len(a)]))
-    order = np.argsort(of_a)
-    return of_a[order], of_b[order]
-
-
-def _durations_by_name(sides: tuple[Events, Events], rows: tuple[Ints, Ints]) -> Rows:
-    """Return the durations by name; nodes that both sides have pair if they have one name."""
-    names = Texts.joined(side["name"] for side in sides)
-    of_sides = np.split(names.number, [len(sides[0])])
-    durations = [
-        NamedDurations(number, side["duration_s"])
-        for number, side in zip(of_sides, sides, strict=True)
-    ]
-    pairs = [side.take(of_side) for side, of_side in zip(durations, rows, strict=True)]
-    same = np.flatnonzero(pairs[0].name == pairs[1].name)
-    return rows_of(names.distinct, durations, [side.take(same) for side in pairs])
+        note(name, pairs[0]["number"][at], values)
 
 
 def _value_text(name: str, events: Events, row: int, value: Any) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Keys, Texts, spans
 from rewritelog.errors import Location, RewriteLogError, UsageError
 from rewritelog.formats.files import InputFile
 from rewritelog.running.engines import map_blocks
@@ -115,6 +115,17 @@ class Events:
 
     def __getitem__(self, name: str) -> Any:
         return self.columns[name]
+
+    def take(self, rows: Ints) -> Events:
+        """Return the events of these rows, in the order of the rows."""
+        waits = self["waits"][rows]
+        waited_for = spans(np.cumsum(self["waits"])[rows] - waits, waits)
+        return Events(
+            {
+                name: column[waited_for if name == "waited_for" else rows]
+                for name, column in self.columns.items()
+            }
+        )
 
     @property
     def waiting(self) -> Ints:

@@ -265,7 +265,8 @@ class Dump(Struct, frozen=True):
                 sebs, path = count_text(timeline.left, "SEB"), file.path.name
                 yield [f"PE {self.pe}: {sebs} in {path}, bytes {block.offset} to {block.end}\n"]
             for loaded in timeline.parts():
-                yield from map(shown, _records(records_of(loaded), newest=as_json))
+                records = records_of(loaded, add_faults)
+                yield from map(shown, _records(records, newest=as_json))
             raise_first(damage)
 
 

@@ -107,14 +107,17 @@ class Network:
 
         `recorded` is the text for a network without latency and bandwidth, if not the usual one.
         """
-        parts = [recorded or "each message with its recorded transit time"] * self.recorded
-        defaults = {} if self.recorded else {"latency": 0.0, "bandwidth": math.inf}
+        parts = list[str]()
+        if self.recorded:
+            parts.append(recorded or "each message with its recorded transit time")
+        usual = {} if self.recorded else {"latency": 0.0, "bandwidth": math.inf}
         for option, quantity in QUANTITIES.items():
-            value = getattr(self, _FIELDS[option]) or defaults.get(option)
-            if value == math.inf:
-                parts += ["infinite bandwidth"] * (option not in varied)
-            elif value is not None and option not in varied:
-                parts.append(quantity.phrase.format(quantity.text(value)))
+            value = getattr(self, _FIELDS[option]) or usual.get(option)
+            if value is None or option in varied:
+                continue
+            is_unlimited = option == "bandwidth" and math.isinf(value)
+            phrase = quantity.phrase.format(quantity.text(value))
+            parts.append("infinite bandwidth" if is_unlimited else phrase)
         return ": ".join(filter(None, (self.name, ", ".join(parts))))
 
     def to_json(self) -> dict[str, Any]:

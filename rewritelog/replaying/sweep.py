@@ -41,6 +41,12 @@ SWEPT = (DILATION, MACHINE, *QUANTITIES)
 Axes: TypeAlias = Mapping[str, Mapping[str, Any]]
 """The values of each quantity that a sweep varies, numbers or networks, by their texts."""
 
+_UNITS = {
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "B/s": {"GB/s": 1e9, "MB/s": 1e6},
+}
+"""Further units in which plain numbers are written, so that they read back as the same numbers."""
+
 MOST_POINTS = 100_000
 """The most points of a grid."""
 
@@ -86,7 +92,10 @@ def _written(value: object, name: str, what: str) -> tuple[str, Any]:
     number = QUANTITIES[name].read(value, what)
     if isinstance(value, str) or math.isinf(number):
         return str(value).strip(), number
-    return QUANTITIES[name].text(number).replace(" ", "").replace("µ", "u"), number
+    base = QUANTITIES[name].base
+    larger = ((unit, size) for unit, size in _UNITS.get(base, {}).items() if number >= size)
+    unit, size = next(larger, (base, 1.0))
+    return f"{number / size:.12g}{unit}", number
 
 
 class Point(Struct, frozen=True):

@@ -389,7 +389,7 @@ def test_plain_numbers_of_a_sweep_are_labelled_in_the_largest_unit() -> None:
     assert {name: [*axis] for name, axis in axes.items()} == {
         "latency": ["1us", "250ns", "1.23456us"],
         "bandwidth": ["1GB/s", "5MB/s"],
-        "packet-size": ["4.096kB"],
+        "packet-size": ["4096B"],
     }
 
 
