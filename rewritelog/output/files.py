@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import secrets
 import stat
@@ -30,6 +31,9 @@ _COPY_BYTES = 1 << 20
 _CACHED_WRITE_BYTES = 1 << 18
 """The size of cached writes, as in cp: longer ones need larger contiguous pieces of memory."""
 
+_NAME_BYTES = 200
+"""Longer names are shortened: file systems allow 255 bytes, and the longest ending has 35."""
+
 FILE_THREADS = 8
 """Files that are flushed or removed at a time; one by one, each takes up to 5 ms on a disk."""
 
@@ -39,8 +43,15 @@ _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 
 
 def name_beside(target: Path, ending: str) -> Path:
-    """Return the path of a temporary file or folder that belongs to an output."""
-    return target.with_name(f".{target.name}.rewritelog{ending}")
+    """Return the path of a temporary file or folder that belongs to an output.
+
+    A name that is too long for an ending is shortened, with a digest of the whole.
+    """
+    name = target.name
+    if len(os.fsencode(name)) > _NAME_BYTES:
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+        name = f"{os.fsdecode(os.fsencode(name)[:100])}-{digest}"
+    return target.with_name(f".{name}.rewritelog{ending}")
 
 
 def flush_files(paths: Iterable[Path]) -> None:
