@@ -12,9 +12,11 @@ import gc
 import io
 import os
 import re
+import resource
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
@@ -72,8 +74,15 @@ def main() -> NoReturn:
     _leave(code)
 
 
+_ADDRESS_SPACE_BYTES = 3 << 29
+"""Address space that a run needs; libraries map 750 MB and use half of it."""
+
+
 def exit_code() -> int:
     """Run the command line; return its exit code."""
+    if problem := _missing():
+        sys.stderr.write(f"rewritelog: error: {problem}\n")
+        return 1
     try:
         from rewritelog.cli.app import run  # noqa: PLC0415 - signals are caught before its import
 
@@ -83,6 +92,20 @@ def exit_code() -> int:
     except Exception:  # Python makes one of what a signal raises in the midst of a class or a text
         raise_if_stopped()
         raise
+
+
+def _missing() -> str:
+    """Return what a run lacks, empty if nothing; without this check libraries crash or hang."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE_BYTES:
+        limit_gb, needed_gb = limit / 1e9, _ADDRESS_SPACE_BYTES / 1e9
+        text = f"the limit (ulimit -v) is {limit_gb:.1f} GB; at least {needed_gb:.1f} GB are needed"
+        return f"not enough address space: {text}"
+    try:
+        Path.cwd()
+    except OSError:
+        return "the current folder no longer exists"
+    return ""
 
 
 def _leave(code: int) -> NoReturn:
