@@ -41,7 +41,7 @@ from rewritelog.text import (
     wrapped,
 )
 from rewritelog.timings.read import read_param_names, samples_of
-from rewritelog.timings.samples import Timings, in_order_of
+from rewritelog.timings.samples import Timings, in_order_of, usable
 
 
 class WorstLine(Struct, frozen=True):
@@ -171,13 +171,12 @@ def verify(
     Of equal lines only the first one is listed.
     """
     fitted = fitted.named(names)
-    timings, left_out = in_order_of(timings, fitted), 0
+    timings = in_order_of(usable(timings), fitted)
     parts: dict[str, list[Table]] = {}
     worst_lines: list[WorstLine] = []
     for entry, samples in enumerate(timings):
         lines = predicted_lines(fitted, samples, is_first=samples.event not in parts)
-        parts.setdefault(samples.event, []).append(lines[samples.are_finite])
-        left_out += int(np.count_nonzero(~samples.are_finite))
+        parts.setdefault(samples.event, []).append(lines)
         worst_lines += _worst_lines(fitted, timings, entry, lines, worst)
     scores = {event: score_of(joined(lines)) for event, lines in parts.items()}
     missing = [
@@ -185,19 +184,16 @@ def verify(
         for event, score in scores.items()
         if score.predicted < score.lines
     ]
-    warnings = [*timings.warnings]
-    if left_out:
-        odd = count_text(left_out, "sample")
-        warnings.append(f"{odd} with numbers that are not finite left out")
+    uncovered = []
     if missing:
         known = some_text([event_label(*key) for key in fitted.keys], 5)
         has = f"; it has fits for {known}" * bool(known)
-        warnings.append(f"the model has no fit for {some_text(missing, 5)}{has}")
+        uncovered = [f"the model has no fit for {some_text(missing, 5)}{has}"]
     return VerifyReport(
         fitted=fitted,
         timings=timings,
         overall=score_of(joined(chain(*parts.values()))),
         events=tuple(scores.items()),
         worst=tuple(sorted(worst_lines, key=lambda line: -line.relative_error)[:worst]),
-        warnings=tuple(warnings),
+        warnings=(*timings.warnings, *uncovered),
     )

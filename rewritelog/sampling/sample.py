@@ -35,7 +35,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.params import Params, read_run
 from rewritelog.timings.read import read_model_text, read_param_names, samples_of
-from rewritelog.timings.samples import Timings, require_order
+from rewritelog.timings.samples import Timings, require_order, usable
 from rewritelog.timings.stats import LARGE_SPREAD, ReplicateSpread, spread_of
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
@@ -278,7 +278,7 @@ def sample(options: SampleCommand) -> SampleReport:
         text = read_model_text(options.formulas)
         formulas = parse_formulas(text.text, text.name)
     if is_given(options.timings):
-        timings = samples_of(options.timings, options.clock_hz, strict=options.strict)
+        timings = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
     elif options.clock_hz is not None:
         raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")
     run = read_run(source, folder, strict=options.strict)
@@ -323,7 +323,7 @@ def _strata_of(
     Points are measured `replicates` times, or more often if the spread calls for it. Raise
     `ModelError` for a formula that divides an event into too many categories.
     """
-    params_by_key = {samples.key: samples.usable().params for samples in timings}
+    params_by_key = {samples.key: samples.params for samples in timings}
     keys, key = run.event_keys()
     groups = np.split(np.argsort(key, kind="stable"), np.cumsum(np.bincount(key))[:-1])
     strata: list[Stratum] = []

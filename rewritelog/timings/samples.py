@@ -346,6 +346,26 @@ def require_order(timings: Timings, names_of: Callable[[str, int], tuple[str, ..
             )
 
 
+def usable(timings: Timings) -> Timings:
+    """Return the samples that hold finite numbers only, with a note on the others."""
+    rows = [samples.are_finite for samples in timings.timings]
+    left_out = sum(int(np.count_nonzero(~of_event)) for of_event in rows)
+    if not left_out:
+        return timings
+    note = f"{count_text(left_out, 'sample')} with numbers that are not finite left out"
+    pairs = zip(timings.timings, rows, strict=True)
+    places = zip(timings.locations, rows, strict=False)
+    return replace(
+        timings,
+        timings=tuple(samples.part(of_event) for samples, of_event in pairs),
+        locations=tuple(
+            SampleLocations(place.file[of_event], place.line[of_event])
+            for place, of_event in places
+        ),
+        notes=(*timings.notes, note),
+    )
+
+
 def files_of(timings: Timings | tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the files of timings; none for samples that are not from files."""
     return timings.inputs if isinstance(timings, Timings) else timings
