@@ -28,8 +28,9 @@ PART_BYTES = 8 << 20
 """The bytes that are read at a time; a part has no more, unless one node has."""
 
 _PART_NODES = 1 << 15
-_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]{1,9})\.et(\.gz)?", re.DOTALL)
+_FILE = re.compile(r"(?P<name>.+)\.(?P<rank>[0-9]+)\.et(\.gz)?", re.DOTALL)
 _ENDS = (".et", ".et.gz")
+_MOST_RANK = (1 << 31) - 1
 
 NODE_TYPES = (
     "INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "SEND", "RECV", "COLL", "UNKNOWN",
@@ -114,9 +115,12 @@ class NodePart(Part):
 
     def written(self, duration_us: Keys) -> Bytes:
         """Return the bytes of the part with new durations."""
-        room = np.empty(len(self.buffer) + _MOST_INSERTED * len(self), dtype=np.uint8)
-        size: int = core.write_nodes(self.buffer, self.nodes, duration_us, room)
-        return np.concatenate([self.head, room[:size]])
+        head = len(self.head)
+        most = head + len(self.buffer) + _MOST_INSERTED * len(self.nodes)
+        room = np.empty(most, dtype=np.uint8)
+        room[:head] = self.head
+        size: int = core.write_nodes(self.buffer, self.nodes, duration_us, room[head:])
+        return room[: head + size]
 
 
 def _types(part: NodePart) -> Ints:
@@ -279,4 +283,6 @@ def open_chakra(path: Path) -> ChakraTraces | None:
 
 
 def _unit(path: Path, rank: int) -> Unit:
+    if rank > _MOST_RANK:
+        raise RewriteLogError(f"{path}: a rank above {_MOST_RANK:,}")
     return Unit(path, rank, path.stat().st_size if path.exists() else 0)
