@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+"""The signals that end a run. `_raise_again` sends the last one; nobody else does."""
 
 _SAME_S = 2.0
 """Signals within this time count as one. Batch systems send a signal to a process and then to its

@@ -262,8 +262,8 @@ def percent_text(share: float | None, digits: int = 2, sign: str = "") -> str:
     """
     if share is None:
         return NO_VALUE
-    kind = f"{sign}z.{digits}f" if abs(share) < 1e4 else ".1e"
-    return f"{100 * share:{kind}} %"
+    kind = f".{digits}f" if abs(share) < 1e4 else ".1e"
+    return f"{100 * share:{sign}z{kind}} %"
 
 
 def share_of(part: float, whole: float) -> float:

@@ -185,6 +185,7 @@ def _receiver(received: dict[str, Any], words: Sequence[Declaration]) -> Any:
     parameters = [_parameter(word) for word in words]
 
     def receive(**values: Any) -> None:
+        # what is not on the command line is None, False or an empty list
         received.update({name: value for name, value in values.items() if value or value == ""})
 
     receive.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

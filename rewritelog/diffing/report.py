@@ -32,8 +32,8 @@ _SHOWN = 20
 _VALUE_WIDTH = 26
 """Longer values of fields are shortened where they are alike."""
 
-_NO_TIME = "-1"
-"""How a `recvTime` or `endTime` that does not exist is written."""
+_NO_TIMES = (ABSENT, "-1", "nan")
+"""Values of times that are not times: one side has none, or a `recvTime` or `endTime` of −1."""
 
 _OTHERS = "(all other names)"
 _NO_RECORD = "(without a record)"
@@ -261,14 +261,14 @@ def _sorted(rows: Rows) -> list[tuple[str | None, Row]]:
 
 
 def _shown_values(kind: FieldKind, example: FirstDifference) -> tuple[str, ...]:
-    """Return both values; times have a unit and few digits, unless these do not differ."""
+    """Return both values; times have a unit, and all digits if few do not tell them apart."""
     values = example.a, example.b
     if kind is not FieldKind.TIME:
         return values
-    shown = tuple(
-        value if value in (ABSENT, _NO_TIME) else time_text(float(value)) for value in values
-    )
-    return shown if shown[0] != shown[1] else values
+    short = tuple(v if v in _NO_TIMES else time_text(float(v)) for v in values)
+    if short[0] != short[1]:
+        return short
+    return tuple(f"{value} s" for value in values)
 
 
 def _row_lines(what: str, rows: Rows) -> list[str]:

@@ -136,10 +136,8 @@ def _worst_lines(
     fitted: Fitted, timings: Timings, entry: int, lines: Table, most: int
 ) -> Iterator[WorstLine]:
     """Yield the `most` lines with the largest errors in an entry; equal lines count as one."""
-    samples, errors = (
-        timings.timings[entry],
-        relative_errors(lines["predicted_s"], lines["measured_s"]),
-    )
+    samples = timings.timings[entry]
+    errors = relative_errors(lines["predicted_s"], lines["measured_s"])
     calls = np.column_stack([samples.params, samples.seconds])
     first = DistinctPoints.of_rows(calls).rows.first
     first = first[~np.isnan(errors[first])]

@@ -109,7 +109,7 @@ def export(options: ExportCommand) -> Exported:
     pes = list(opened.pes if chosen is None else chosen)
     params = list_params(options.params or opened.folder)
 
-    malformed, left_out = 0, Counter[str]()
+    malformed, counted = 0, Counter[str]()
 
     def parts(work: Callable[[Contents], Result]) -> Iterator[Result]:
         nonlocal malformed
@@ -126,15 +126,15 @@ def export(options: ExportCommand) -> Exported:
             else:
                 traces = program.parts(simgrid_part)
                 counts = write_simgrid(folder, opened.summary.num_wth, traces)
-            counts, left_out = {"sebs": len(program.workload.sebs), **counts}, program.lacking
+            counts, counted = {"sebs": len(program.workload.sebs), **counts}, program.lacking
             if network is not None:
                 remarks += program.workload.without_effect([network])
         elif options.to == "chrome":
-            left_out = write_trace(folder, parts(ChromeMaker(opened.summary.num_wth, pes)))
-            counts = {kind: left_out[kind] for kind in SEB_KINDS}
+            counted = write_trace(folder, parts(ChromeMaker(opened.summary.num_wth, pes)))
+            counts = {kind: counted[kind] for kind in SEB_KINDS}
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
-    warnings = [*about_malformed(malformed), *_about_left_out(left_out), *remarks]
+    warnings = [*about_malformed(malformed), *_about_left_out(counted), *remarks]
     warnings += _about_time(options, counts)
     return Exported(options.out, options.to, len(pes), counts, tuple(warnings))
 

@@ -22,7 +22,7 @@ from rewritelog.core import NumberedTexts, core
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
 from rewritelog.formats.files import InputFile, paths_in
 from rewritelog.formats.traces import COMMUNICATION, Part, Traces, Unit
-from rewritelog.text import bytes_text
+from rewritelog.text import bytes_text, count_text
 
 PART_BYTES = 8 << 20
 """The bytes that are read at a time; a part has no more, unless one node has."""
@@ -167,7 +167,7 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
 def _chunks(unit: Unit) -> Iterator[Bytes]:
     """Yield the bytes of a unit, unpacked, `PART_BYTES` at a time.
 
-    Raise `DamagedLogError` if its size has changed, and `EOFError` for damaged or cut gzip data.
+    Raise `DamagedLogError` if its size has changed, and `_GzipError`.
     """
     try:
         with InputFile(unit.path) as file, file.stream() as raw:
@@ -179,8 +179,15 @@ def _chunks(unit: Unit) -> Iterator[Bytes]:
         raise RewriteLogError(f"{unit.path}: cannot be read: {error.strerror}") from error
 
 
+class _GzipError(Exception):
+    """Gzip data are damaged, or end too early."""
+
+
 def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
-    """Yield unpacked bytes, before an error all that came before it."""
+    """Yield unpacked bytes, before a `_GzipError` those that came before it.
+
+    If data are cut, these are all; of damaged ones, what the last call has unpacked is lost.
+    """
     chunk = bytearray()
     try:
         packed = gzip.GzipFile(fileobj=raw)
@@ -191,7 +198,7 @@ def _unpacked(raw: BinaryIO) -> Iterator[bytearray]:
                 chunk = bytearray()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield chunk
-        raise EOFError(str(error)) from error
+        raise _GzipError(str(error)) from error
     yield chunk
 
 
@@ -220,9 +227,9 @@ class ChakraTraces(Traces):
                     first, at = first + count, int(nodes["end"][count - 1])
                 if fault[core.FAULT_CODE] not in (core.WIRE_OK, core.MESSAGE_CUT):
                     raise _fault(unit, first, offset, fault)
-        except EOFError as error:
-            problem = f"damaged gzip data ({error})"
-            raise _damage(unit, first, offset + len(buffer), problem) from error
+        except _GzipError as error:
+            problem = f"damaged gzip data ({error}) after {count_text(max(first, 0), 'node')}"
+            raise _damage(unit, None, offset + len(buffer), problem) from error
         if at < len(buffer):
             raise _fault(unit, first, offset, fault)
         if first < 0:
@@ -230,19 +237,23 @@ class ChakraTraces(Traces):
 
 
 def _fault(unit: Unit, node: int, offset: int, fault: Ints) -> DamagedLogError:
-    """Return a fault of the walk as an error; `offset` is where the walked buffer begins."""
+    """Return a fault of the walk in a node, or in the metadata (−1), as an error.
+
+    `offset` is where the walked buffer begins.
+    """
     problem = PROBLEMS[int(fault[core.FAULT_CODE])].format(int(fault[core.FAULT_VALUE]))
-    if node < 0:
-        problem = f"the metadata, its first message: {problem}"
-        problem += " (is it a trace in binary form, made since October 2023?)"
-    return _damage(unit, node, offset + int(fault[core.FAULT_AT]), problem)
+    at = offset + int(fault[core.FAULT_AT])
+    if node >= 0:
+        return _damage(unit, node, at, problem)
+    hint = "is it a trace in binary form, made since October 2023?"
+    return _damage(unit, None, at, f"the metadata, its first message: {problem} ({hint})")
 
 
-def _damage(unit: Unit, node: int, at: int, problem: str) -> DamagedLogError:
-    """Return the error for damage at a byte, in a node or before the first one (−1)."""
+def _damage(unit: Unit, node: int | None, at: int, problem: str) -> DamagedLogError:
+    """Return the error for damage at a byte of the unpacked data, in a node if that is known."""
     if unit.is_packed:
         problem += "; the byte is one of the unpacked data"
-    return DamagedLogError(Location(unit.path, at, node=node if node >= 0 else None), problem)
+    return DamagedLogError(Location(unit.path, at, node=node), problem)
 
 
 def open_chakra(path: Path) -> ChakraTraces | None:

@@ -540,6 +540,7 @@ def _wrap(head: str, parts: Iterable[str], joint: str, indent: int | None = None
     breaks after its `*` too.
     """
     whole = [part.replace(" ", _NO_BREAK) for part in parts]
+    # lines may break at blanks alone: those between parts, and these, which are removed again
     whole = [part.replace("*", "* ") if len(part) > WIDTH - 2 else part for part in whole]
     begin = head.lstrip(" ")
     margin = "  " + head.removesuffix(begin)  # reports indent all lines by two

@@ -173,6 +173,7 @@ class FlushingWork(Gathered[Item, Result]):
             raise state
 
 
+_MOST_LINKS = 40
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
@@ -289,10 +290,18 @@ def descriptor_of(path: Path) -> int | None:
 
     Such an output is written at the descriptor's position and not replaced, even if it is a file.
     """
-    if str(path) in _STANDARD:
-        return _STANDARD[str(path)]
-    folder = os.path.realpath(path.parent)
-    return int(path.name) if folder == f"/proc/{os.getpid()}/fd" and path.name.isdecimal() else None
+    descriptors = Path(f"/proc/{os.getpid()}/fd")
+    name = Path.cwd() / path if not path.is_absolute() else path
+    for _ in range(_MOST_LINKS):
+        if str(name) in _STANDARD:
+            return _STANDARD[str(name)]
+        folder = Path(os.path.realpath(name.parent))
+        if folder == descriptors and name.name.isdecimal():
+            return int(name.name)
+        if not name.is_symlink():
+            return None
+        name = folder / name.readlink()
+    return None
 
 
 def write_text_file(path: Path, text: str, *, through_links: bool = True) -> None:

@@ -242,8 +242,10 @@ class _SampleCollector:
         for event, rows, params in line_groups(table, self._columns, timed):
             files = np.full(len(rows), file, dtype=np.int64)
             new_rows = params, seconds[rows], files, table.line[rows].astype(np.int64)
-            key, empty = (event, params.shape[1]), tuple(bytearray() for _ in new_rows)
-            for column, part in zip(self._samples.setdefault(key, empty), new_rows, strict=True):
+            key = event, params.shape[1]
+            if key not in self._samples:
+                self._samples[key] = tuple(bytearray() for _ in new_rows)
+            for column, part in zip(self._samples[key], new_rows, strict=True):
                 column.extend(part.tobytes())
             if len(self._samples) > MOST_EVENTS:
                 raise TimingError(

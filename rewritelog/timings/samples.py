@@ -28,7 +28,14 @@ from rewritelog.models.base import EventTimings, Model, ParamNames, entry_of, sp
 from rewritelog.models.expressions import name_problem, usable_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
-from rewritelog.text import TextTable, count_text, events_text, parameter_names, some_text
+from rewritelog.text import (
+    TextTable,
+    count_text,
+    events_text,
+    parameter_names,
+    quoted,
+    some_text,
+)
 
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
@@ -203,7 +210,9 @@ class Timings(Struct, frozen=True, eq=False):
             lines = count_text(len(samples.seconds), "line")
             lines_of.setdefault(samples.event, []).append(f"{samples.parameters} in {lines}")
         mixed = [
-            f"{event!r} ({', '.join(lines)})" for event, lines in lines_of.items() if len(lines) > 1
+            f"{quoted(event)} ({', '.join(lines)})"
+            for event, lines in lines_of.items()
+            if len(lines) > 1
         ]
         what = "counters" if self.columns == "counters" else "parameters"
         numbers = f"timed with different numbers of {what}, each with its own fit"

@@ -65,6 +65,9 @@ def drawing(
                 shown = shorten(printable("".join(boxes)), 20)
                 why = f"the picture's font lacks {shown}, so that there are boxes"
                 warn_of_output(f"{why}: an .svg has the text")
+            for warning in caught:
+                if not str(warning.message).startswith("Glyph"):
+                    warnings.warn(warning.message, stacklevel=3)
             return content.getvalue()
 
         yield figure, saved

@@ -1,7 +1,6 @@
 """Chakra traces read and written: bytes, columns, damage."""
 
 import gzip
-import re
 import subprocess
 import zlib
 from bisect import bisect_right
@@ -342,9 +341,10 @@ def test_cut_gzip_data_are_read_up_to_the_cut(tmp_path: Path, size: float) -> No
     path.write_bytes(kept)
     left = len(zlib.decompressobj(31).decompress(kept))
     whole = bisect_right(range(1, 3001), left, key=lambda count: len(trace(nodes[:count])))
-    message = f"{path}, byte {left}, node {whole}: damaged gzip data (Compressed file ended before"
-    with pytest.raises(DamagedLogError, match=re.escape(message)):
+    with pytest.raises(DamagedLogError, match="Compressed file ended before") as error:
         parts_of(path)
+    assert str(error.value).startswith(f"{path}, byte {left}: damaged gzip data (")
+    assert f") after {whole:,} nodes; the byte is one of the unpacked data" in str(error.value)
 
 
 @pytest.mark.parametrize("at", [3, 14, -8])

@@ -105,12 +105,14 @@ def test_a_long_name_of_an_output_has_room_for_what_stands_beside_it(
 
 @pytest.mark.parametrize("stdout", ["a pipe", "a file"])
 @pytest.mark.parametrize(
-    "name", by_tier(["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"], ["/dev/fd/1"], ["/dev/stdout"])
+    "name",
+    by_tier(["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"], ["link"], ["/dev/stdout"]),
 )
 def test_a_report_to_standard_output_is_written_and_replaces_nothing(
     name: str, stdout: str, logs: Path, tmp_path: Path
 ) -> None:
-    words: list[str | Path] = [SCRIPT, "info", logs, "--report", name]
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    words: list[str | Path] = [SCRIPT, "info", logs, "--report", tmp_path / name]
     if stdout == "a pipe":
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         printed = done.stdout
@@ -125,6 +127,7 @@ def test_a_report_to_standard_output_is_written_and_replaces_nothing(
         assert printed.startswith("before\n")
     assert "little-endian" in printed
     assert printed.rstrip().endswith("}")
+    assert (tmp_path / "link").is_symlink()
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o444])

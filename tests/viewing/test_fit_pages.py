@@ -355,7 +355,7 @@ def test_names_that_are_not_utf8_are_shown(sample_logs: Path, tmp_path: Path) ->
     assert r"odd \\udcff.txt" in model.read_text(encoding="utf-8")
 
 
-def test_a_page_does_not_replace_another_kind_of_file(sample_logs: Path, tmp_path: Path) -> None:
+def test_a_page_needs_the_ending_of_one(sample_logs: Path, tmp_path: Path) -> None:
     timings, model = sample_logs / "cells" / "timings.txt", tmp_path / "model.json"
     model.write_text('{"format": "rewritelog model"}')
     done = run("fit", timings, "--html", model)
