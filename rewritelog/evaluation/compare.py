@@ -111,6 +111,11 @@ class CompareReport(Readable):
         return f"{how}{repeats}, seed {request.seed}"
 
     @property
+    def predicted(self) -> int:
+        """The number of predictions of all models."""
+        return sum(trial.overall.predicted for trial in self.tried)
+
+    @property
     def table(self) -> TextTable:
         """The errors of each model over all held-out lines."""
         sign = "+" if self.request.repeats == 1 else ""
