@@ -6,6 +6,7 @@ from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.bases.averaged_products import averaged_products
 from rewritelog.models.fitting.bases.breaks import power_law_with_breaks
 from rewritelog.models.fitting.bases.power_laws import power_law, sum_of_power_laws
+from rewritelog.models.fitting.bases.products import product_terms
 from rewritelog.models.fitting.bases.program_terms import program_terms
 from rewritelog.models.fitting.bases.sums import (
     crossed_terms,
@@ -18,6 +19,7 @@ from rewritelog.models.fitting.design import Family
 FAMILIES = {
     "single terms": Family(single_terms),
     "short sum": Family(short_sum),
+    "product": Family(product_terms, most=tuning.ENOUGH - 1),
     "crossed terms": Family(crossed_terms),
     "signed terms": Family(signed_terms, non_negative=False),
     "power law": Family(power_law, prior_weight=tuning.POWER_LAW_PRIOR_WEIGHT),
