@@ -42,7 +42,7 @@ class ChromeMaker(Struct, frozen=True):
 
     workers: int
     """The number of workers per node."""
-    pes: Sequence[int]
+    pes: Ints
     """The exported PEs."""
 
     def __call__(self, contents: Contents, /) -> TraceEvents:

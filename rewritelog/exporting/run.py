@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from rewritelog.commands.durations import DurationOptions
 from rewritelog.commands.logs import ALWAYS, SIMULATORS, ExportCommand
 from rewritelog.errors import RewriteLogError, UsageError, spelled
@@ -130,7 +132,8 @@ def export(options: ExportCommand) -> Exported:
             if network is not None:
                 remarks += program.workload.without_effect([network])
         elif options.to == "chrome":
-            counted = write_trace(folder, parts(ChromeMaker(opened.summary.num_wth, pes)))
+            make = ChromeMaker(opened.summary.num_wth, np.array(pes))
+            counted = write_trace(folder, parts(make))
             counts = {kind: counted[kind] for kind in SEB_KINDS}
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
