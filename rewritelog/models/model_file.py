@@ -75,8 +75,8 @@ def event_in_file(fit: EventFit) -> dict[str, Any]:
     return document
 
 
-_INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*[\]}]")
-"""A list or object, written over several lines, that contains no other one."""
+_INNERMOST = re.compile(r"[\[{]\n[^\[\]{}]*\n *[\]}]")
+"""A list or object, written over several lines, that contains no other one and no bracket."""
 _UNPRINTABLE = re.compile(r"[^\n -~]")
 
 

@@ -98,6 +98,15 @@ def again(file: Fitted) -> Fitted:
     return back
 
 
+def test_events_may_end_with_a_bracket() -> None:
+    """The last character of such a name was lost, so that `level 12]` answered for `level 1]`."""
+    n = np.array([1.0, 2, 4, 8, 16])[:, None]
+    names = ["level 1]", "level 12]", "[a]", "{", "b}", '"]', "]\n}"]
+    timings = [EventTimings(name, n, k * 1e-6 * n[:, 0]) for k, name in enumerate(names, 1)]
+    back = again(Fitted.of(Auto(AutoOptions()), "auto", timings))
+    assert [event for event, _ in back.keys] == names
+
+
 def same_bits(first: FittedEvents, second: FittedEvents, timings: Any) -> None:
     """All that two fits say of the samples, and of rows far from them, is the same to the bit."""
     for samples in timings:
