@@ -278,12 +278,8 @@ def _predicted(
     fitted: Fitted | None, timings: Sequence[EventTimings], split: Split
 ) -> Iterator[tuple[str, Table]]:
     """Yield each event's held-out lines with their predictions, which are NaN without a fit."""
-    events = set[str]()
     for samples, left_out in zip(timings, split, strict=True):
-        is_first = samples.event not in events and bool(left_out[:1].any())
-        events.add(samples.event)
-        part = samples.part(left_out)
-        yield samples.event, predicted_lines(fitted, part, is_first=is_first)
+        yield samples.event, predicted_lines(fitted, samples.part(left_out))
 
 
 def _score(repeats: Sequence[Table]) -> Score:

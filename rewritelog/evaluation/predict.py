@@ -24,7 +24,7 @@ from rewritelog import units
 from rewritelog.arrays import Floats, Table
 from rewritelog.commands.fits import PredictCommand
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
-from rewritelog.models.base import EventTimings, is_measured
+from rewritelog.models.base import EventTimings
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import mean_relative_error, r_squared, relative_errors, sum_error
 from rewritelog.output.files import write_file
@@ -381,11 +381,11 @@ def predicted_calls(fitted: Fitted | None, event: str, params: Floats) -> Table:
     return calls
 
 
-def predicted_lines(fitted: Fitted | None, samples: EventTimings, *, is_first: bool) -> Table:
-    """Return timing lines with predictions; `is_first` says whether the event begins with them."""
+def predicted_lines(fitted: Fitted | None, samples: EventTimings) -> Table:
+    """Return timing lines with predictions."""
     calls = predicted_calls(fitted, samples.event, samples.params)
     calls["measured_s"] = samples.seconds
-    calls["first"][:1] = is_first and is_measured(samples.event)
+    calls["first"] = samples.are_first
     return calls
 
 
@@ -405,7 +405,7 @@ class Score(Struct, frozen=True):
     sum_error: float | None
     """The relative error of the sum, corrected as by `rewrite --total measured`."""
     later_sum_error: float | None
-    """The sum's error without each event's first line, whose time often differs from the others."""
+    """The sum's error without first calls, whose times often differ from the others."""
     r2: float | None
     negative: int
     """The number of lines with a negative prediction, which counts as 0."""
@@ -432,7 +432,7 @@ def errors_text() -> str:
     """Return an explanation of the errors in a table."""
     return (
         "mean, median: relative errors of single calls; sum: that of the total, predicted as by "
-        f"rewrite {spelled('total', 'measured')}; later: without each event's first line, which is "
+        f"rewrite {spelled('total', 'measured')}; later: without first calls, which are "
         "often slow"
     )
 

@@ -173,7 +173,7 @@ def verify(
     parts: dict[str, list[Table]] = {}
     worst_lines: list[WorstLine] = []
     for entry, samples in enumerate(timings):
-        lines = predicted_lines(fitted, samples, is_first=samples.event not in parts)
+        lines = predicted_lines(fitted, samples)
         parts.setdefault(samples.event, []).append(lines)
         worst_lines += _worst_lines(fitted, timings, entry, lines, worst)
     scores = {event: score_of(joined(lines)) for event, lines in parts.items()}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from rewritelog import options
 from rewritelog.arrays import Columns, Flags, Floats, Ints
@@ -119,8 +119,8 @@ class EventTimings(Struct, frozen=True, eq=False):
     """The parameters, shape (samples, parameters)."""
     seconds: Floats
     """The measured times, shape (samples,)."""
-    has_first: bool = True
-    """Whether the first sample is the event's first call, which caches may have slowed down."""
+    first_calls: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    """The rows of first calls, of one or several processes."""
 
     @property
     def parameters(self) -> int:
@@ -137,6 +137,11 @@ class EventTimings(Struct, frozen=True, eq=False):
         """Which samples hold finite numbers only."""
         return np.asarray(np.isfinite(self.seconds) & np.isfinite(self.params).all(axis=1))
 
+    @property
+    def are_first(self) -> Flags:
+        """Which samples are first calls, which caches may have slowed down."""
+        return np.isin(np.arange(len(self.seconds)), self.first_calls) & is_measured(self.event)
+
     def usable(self) -> EventTimings:
         """Return the samples that hold finite numbers only."""
         are_finite = self.are_finite
@@ -144,8 +149,8 @@ class EventTimings(Struct, frozen=True, eq=False):
 
     def part(self, rows: Flags | Ints) -> EventTimings:
         """Return the samples that a mask or indices select, in their order."""
-        has_first = self.has_first and np.arange(len(self.seconds))[rows][:1].tolist() == [0]
-        return EventTimings(self.event, self.params[rows], self.seconds[rows], has_first)
+        first_calls = np.flatnonzero(self.are_first[rows])
+        return EventTimings(self.event, self.params[rows], self.seconds[rows], first_calls)
 
     def __repr__(self) -> str:
         samples = count_text(len(self.seconds), "sample")

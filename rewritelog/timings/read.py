@@ -219,6 +219,10 @@ MOST_EVENTS = 100_000
 """More events than any program has. Each has a fit of its own: 10 kB, and up to 50 ms."""
 
 
+LATER_CALLS = 9
+"""With fewer other calls for each file, its first call of an event is no exception."""
+
+
 class _SampleCollector:
     """The samples of all lines so far, with columns of one kind."""
 
@@ -227,6 +231,10 @@ class _SampleCollector:
         self._samples: dict[EventKey, tuple[bytearray, ...]] = {}
         """By event and number of columns: parameters, seconds, files and lines, whose bytes grow in
         place."""
+        self._first_calls: dict[EventKey, list[int]] = {}
+        """The rows of the first lines of an event in each file."""
+        self._called: set[tuple[str, int]] = set()
+        """The events in each file."""
         self._untimed = self._uncounted = 0
         self._in_cycles = False
 
@@ -245,6 +253,10 @@ class _SampleCollector:
             key = event, params.shape[1]
             if key not in self._samples:
                 self._samples[key] = tuple(bytearray() for _ in new_rows)
+                self._first_calls[key] = []
+            if (event, file) not in self._called:
+                self._called.add((event, file))
+                self._first_calls[key].append(len(self._samples[key][1]) // seconds.itemsize)
             for column, part in zip(self._samples[key], new_rows, strict=True):
                 column.extend(part.tobytes())
             if len(self._samples) > MOST_EVENTS:
@@ -261,7 +273,10 @@ class _SampleCollector:
         for (event, count), columns in self._samples.items():
             params, seconds = (np.frombuffer(column) for column in columns[:2])
             file, line = (np.frombuffer(column, np.int64) for column in columns[2:])
-            timings.append(EventTimings(event, params.reshape(len(seconds), count), seconds))
+            first = np.array(self._first_calls[event, count], dtype=np.int64)
+            if len(seconds) < (1 + LATER_CALLS) * len(first):
+                first = first[:1]
+            timings.append(EventTimings(event, params.reshape(len(seconds), count), seconds, first))
             locations.append(SampleLocations(file, line))
         notes = [*malformed.warnings("timing line")]
         if self._untimed:

@@ -85,7 +85,7 @@ class Quality(
     held_out_error: float | None = None
     """Mean of |predicted − measured| / measured over held-out samples."""
     held_out_sum_error: float | None = None
-    """Σ predicted / Σ measured − 1 over held-out samples, without the event's first call."""
+    """Σ predicted / Σ measured − 1 over held-out samples, without first calls."""
     coverage: float | None = None
     """Share of held-out samples in a 90 % interval that was made without them."""
     chi2: AnyFloat
@@ -104,7 +104,7 @@ class Quality(
     outliers: Count = 0
     """Number of samples off by more than `OUTLIER_FACTOR`."""
     first_call: float | None = None
-    """Measured / predicted time of the event's first call."""
+    """Measured / predicted time of the event's first call, the median if there are several."""
     negative: Count = 0
     """Number of samples for which the function is negative."""
 
@@ -145,7 +145,7 @@ def diagnose(
     measured_s = samples.seconds
     ratio = measured_s / predicted_s
     near = (ratio <= OUTLIER_FACTOR) & (ratio >= 1 / OUTLIER_FACTOR) | (measured_s == predicted_s)
-    first_call = [first for first in ratio[samples.first].tolist() if math.isfinite(first)]
+    first_calls = ratio[samples.first & np.isfinite(ratio)]
     # in units of the longest time squares cannot overflow
     units = measured_s / (np.abs(measured_s).max(initial=0.0) or 1.0)
     squares = float((samples.points.sums(units) ** 2).sum())
@@ -158,8 +158,8 @@ def diagnose(
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.fmax.reduce(leverage, initial=0.0)),
         effective_sample_size=max(float(units.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0,
-        outliers=int((~near).sum()),
-        first_call=first_call[0] if first_call else None,
+        outliers=int((~near & ~samples.first).sum()),
+        first_call=float(np.median(first_calls)) if len(first_calls) else None,
         negative=int((unbounded_s < 0).sum()),
     )
     if held_out_s is None:

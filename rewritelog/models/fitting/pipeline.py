@@ -73,6 +73,7 @@ def fit_event(timings: EventTimings, config: FitConfig) -> EventFit:
         timings.event,
         np.concatenate([each.held_out.params for each in validated]),
         np.concatenate([each.held_out.seconds for each in validated]),
+        np.flatnonzero(np.concatenate([each.held_out.first for each in validated])),
     )
     return EventFit(
         event=timings.event,
@@ -113,7 +114,7 @@ def _fit_class(
 ) -> _ValidatedFit:
     """Fit the samples of one class, or all: clean, validate, select, solve, diagnose.
 
-    `params` are those of all samples of the event; `first` is true for its first call.
+    `params` are those of all samples of the event; `first` is true for its first calls.
     """
     all_samples = Samples.of(usable, first, config.weights)
     usable_part, loss = all_samples.random_part(tuning.MOST_FITTED), _loss(usable, config)

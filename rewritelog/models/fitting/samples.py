@@ -30,7 +30,7 @@ from rewritelog.arrays import (
     sequence,
 )
 from rewritelog.core import DistinctPoints
-from rewritelog.models.base import EventTimings, is_measured
+from rewritelog.models.base import EventTimings
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.regression import Loss, least_squares, robust_deviation, row_weights
 from rewritelog.running.locks import cached_property
@@ -62,7 +62,7 @@ class Samples(Struct, frozen=True, dict=True):
     """What the residual of each sample is divided by, in seconds, shape (samples,): the time itself
     with relative weights, the mean of all times with uniform ones."""
     first: Flags
-    """True for the event's first call, which pays for cold caches."""
+    """True for first calls of the event, which pay for cold caches."""
     relative: bool
     """Whether weights are relative."""
 
@@ -107,7 +107,7 @@ class Samples(Struct, frozen=True, dict=True):
     def of(cls, timings: EventTimings, first: Flags, weighting: Weighting) -> Samples:
         """Return the samples of an event, all finite, with scales for relative or uniform weights.
 
-        `first` is true for the event's first call, if it is among them.
+        `first` is true for first calls of the event.
 
         Relative weights are Foster's *scaled* least squares, "Designing and Building Parallel
         Programs" (1995), 3.5.3: each residual is divided by its observation.
@@ -182,7 +182,7 @@ def are_uneven(counts: Ints) -> bool:
 
 
 def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:
-    """Return the samples that are finite, and which of them is the event's first call.
+    """Return the samples that are finite, and which of them are first calls of the event.
 
     Their order is pseudo-random and depends on their numbers alone. Folds and parts are drawn by
     position, and sums are rounded in order: in the order of the lines a fit would depend on which
@@ -193,8 +193,7 @@ def usable_samples(timings: EventTimings) -> tuple[EventTimings, Flags]:
     half = np.uint64(32)
     keys = _hashes(usable, np.float32) >> half << half | _hashes(usable, np.float64) >> half
     order = np.argsort(keys, kind="stable")
-    has_first = usable.has_first and is_measured(timings.event)
-    return usable.part(order), (order == 0) & has_first
+    return usable.part(order), usable.are_first[order]
 
 
 def _hashes(samples: EventTimings, precision: type[np.floating[Any]]) -> Keys:
