@@ -72,6 +72,11 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         """Which sets have enough weight for exact matches, shape (sets,)."""
         return np.asarray(self.weights >= tuning.DETERMINED)
 
+    @property
+    def are_medians(self) -> Flags:
+        """Which exact matches are medians that differ from means, whose sums need no factor."""
+        return np.asarray(self.are_exact & (self.counts > 2))
+
     def is_in(self, params: Floats, sets: Flags) -> Flags:
         """Return which rows of `params` are one of the sets that the mask `sets` selects."""
         return np.asarray(np.append(sets, False)[self.points.find(params)])
@@ -96,6 +101,16 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         blended = np.where(weight == 1, timed_s, seconds + weight * (timed_s - seconds))
         unknown = np.isnan(seconds) & known & (weight > 0)
         return np.where(unknown, timed_s, blended), np.append(self.are_exact, False)[index]
+
+    def measured_shares(self, params: Floats, seconds: Floats) -> Floats:
+        """Return the share of measured times in the `blend` of each row, which is a known set."""
+        index = self.points.find(params)
+        measured_s, blended_s = (
+            self.weights[index] * self.seconds[index],
+            self.blend(params, seconds)[0],
+        )
+        shares = np.where(blended_s > 0, measured_s / blended_s, 0.0)
+        return np.where(np.isnan(seconds), 1.0, np.minimum(shares, 1.0))
 
 
 def exact_matches_of(
@@ -135,8 +150,11 @@ def exact_matches_of(
         blended_s = replicates.blended(variance_ratio)
         ratios = thinned(ratios_of(replicates.measured_s, blended_s, replicates.others + 1))
         if means is None:
+            by_medians = replicates.others > 2
             total_ratio = total_ratio_of(
-                replicates.measured_s, blended_s, np.arange(len(blended_s))
+                replicates.measured_s[by_medians],
+                blended_s[by_medians],
+                np.arange(np.count_nonzero(by_medians)),
             )
     # in an order that does not depend on that of the samples
     order = np.lexsort((seconds, *times.points.params.T))
@@ -199,7 +217,7 @@ def _weight(variance_ratio: float, counts: Ints) -> Floats:
 
 
 class _Replicates(NamedTuple):
-    """The held-out samples whose parameters other samples share."""
+    """The held-out samples whose parameters other samples share, without first calls."""
 
     measured_s: Floats
     predicted_s: Floats
@@ -222,6 +240,7 @@ def _replicates_of(
     """Return the held-out replicates; without `means` of points, others count by medians."""
     index, counts = times.points.find(held_out.params), times.points.counts
     are_replicated = (index >= 0) & (counts[index] > 1) & (held_out.seconds > 0)
+    are_replicated &= ~held_out.are_first
     index, measured_s = index[are_replicated], held_out.seconds[are_replicated]
     others = counts[index] - 1
     if means is None:

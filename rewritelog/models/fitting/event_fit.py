@@ -280,7 +280,8 @@ class EventFit(
         for class_fit, rows in self._by_class(params):
             factors[rows] = class_fit.total_ratio
         if (matches := self.exact_matches) is not None:
-            factors[matches.is_in(params, matches.are_exact)] = matches.total_ratio
+            self._spare_measured_times(params, factors, ~matches.are_medians)
+            factors[matches.is_in(params, matches.are_medians)] = matches.total_ratio
         return factors
 
     def drawn_factors(self, params: Floats, uniforms: Floats) -> Floats:
@@ -290,17 +291,36 @@ class EventFit(
         factor of totals: where the clock makes times 0 or 1, that of the held-out ratios is larger.
         """
         factors = np.ones(len(params))
-        drawn_from = [(each.spread_ratios, rows) for each, rows in self._by_class(params)]
-        if (matches := self.exact_matches) is not None:
-            mean = float(matches.ratios.mean()) if len(matches.ratios) else 0.0
-            ratios = matches.ratios * (matches.total_ratio / mean if mean > 0 else 1.0)
-            drawn_from.append((ratios, matches.is_in(params, matches.are_exact)))
-        for ratios, rows in drawn_from:
+
+        def draw(ratios: Floats, rows: Flags) -> None:
             known = ratios[ratios >= 0]
             if len(known):
                 index = (uniforms[rows] * len(known)).astype(np.int64)
                 factors[rows] = known[np.minimum(index, len(known) - 1)]
+
+        for class_fit, rows in self._by_class(params):
+            draw(class_fit.spread_ratios, rows)
+        if (matches := self.exact_matches) is not None:
+            self._spare_measured_times(params, factors, ~matches.are_exact)
+            exact = matches.is_in(params, matches.are_exact)
+            draw(matches.ratios, exact)
+            mean = float(matches.ratios.mean()) if len(matches.ratios) else 0.0
+            if mean > 0:
+                factors[exact] *= self.retransformation(params[exact]) / mean
         return factors
+
+    @np.errstate(all="ignore")  # extreme numbers may overflow
+    def _spare_measured_times(self, params: Floats, factors: Floats, sets: Flags) -> None:
+        """Restrict factors of predictions at some sets of exact matches to the functions' part.
+
+        The rest consists of measured times, whose sum is right.
+        """
+        matches = self.exact_matches
+        if matches is None:
+            return
+        rows = matches.is_in(params, sets & (matches.weights > 0))
+        shares = matches.measured_shares(params[rows], self._by_function(params[rows])[0])
+        factors[rows] += shares * (1 - factors[rows])
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
         """Return each class with its rows; the function of all samples has the remaining ones."""
