@@ -300,17 +300,30 @@ def _correction_texts(fit: ClassFit) -> list[str]:
 
 
 def _growth_texts(fit: EventFit) -> list[str]:
-    """Return how predictions grow beyond the range, if not simply by the formula."""
-    if fit.whole.growth is None or fit.whole.growth.function is None:
+    """Return how predictions grow beyond the range, if not simply by the formula.
+
+    The growth with a parameter is that where the others are smallest, and where they are largest.
+    Codes and flags do not grow.
+    """
+    function, growth = fit.whole.function, fit.whole.growth
+    if growth is None or growth.function is None:
         return []
-    growing = np.flatnonzero(fit.highest > 0)
-    with np.errstate(all="ignore"):
-        rows = np.vstack((fit.highest, fit.highest + np.diag(fit.highest)[growing]))
-        seconds = fit.predict(rows)
-        factors = seconds[1:] / seconds[0]
-    steepest = [index for index in np.argsort(-factors, kind="stable") if factors[index] > FLAT]
-    parts = [f"{factors[index]:.3g} × for twice p{growing[index] + 1}" for index in steepest]
-    return parts or ["no growth"]
+    codes: tuple[int, ...] = ()
+    if isinstance(function, CorrectedFunction):
+        codes = function.members[0].correction.codes
+    parts = list[tuple[float, str]]()
+    for index, (low, high) in enumerate(zip(fit.lowest, fit.highest, strict=True)):
+        if high <= 0 or (low, high) == (0, 1) or index + 1 in codes:
+            continue
+        rows = np.vstack((fit.lowest, fit.lowest, fit.highest, fit.highest))
+        rows[:, index] = high, 2 * high, high, 2 * high
+        with np.errstate(all="ignore"):
+            before, after = fit.predict(rows).reshape(2, 2).T
+            factors = sorted(after / before)
+        if max(factors) > FLAT:
+            texts = dict.fromkeys(f"{factor:.3g}" for factor in factors)
+            parts.append((factors[-1], f"{' to '.join(texts)} × for twice p{index + 1}"))
+    return [text for _, text in sorted(parts, key=lambda part: -part[0])] or ["no growth"]
 
 
 def weak_points(fit: EventFit, event: str = "") -> list[Remark]:

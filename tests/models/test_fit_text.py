@@ -30,6 +30,23 @@ def test_growth_beyond_the_range_is_a_line_with_a_factor_for_each_parameter() ->
     assert 3.5 < float(growth[1]) < 4.5
 
 
+def test_growth_is_told_where_other_parameters_are_small_and_where_they_are_large() -> None:
+    """It was told where all are largest: there p2 dominates, and p1 seemed to change nothing.
+
+    A flag was said to grow as well.
+    """
+    draw = np.random.default_rng(5)
+    p1, p2 = np.exp(draw.uniform(0, 9, (2, 400)))
+    flag = draw.integers(0, 2, 400)
+    seconds = 1e-9 * (p1 + p2**2) * (1 + flag) * np.exp(0.05 * draw.standard_normal(400))
+    (line,) = [x for x in summary(np.c_[p1, p2, flag], seconds) if "beyond the range" in x]
+    growth = re.search(r"([\d.]+) to ([\d.]+) × for twice p1", line)
+    assert growth, line
+    assert 0.9 < float(growth[1]) < 1.1
+    assert 1.7 < float(growth[2]) < 2.3
+    assert "p3" not in line
+
+
 def test_a_mean_of_functions_is_shown_by_the_one_with_the_largest_weight() -> None:
     draw = np.random.default_rng(3)
     params = draw.integers(10, 400, (8, 2))
