@@ -153,7 +153,7 @@ def test_what_is_learnt_is_most_probable() -> None:
     rng = np.random.default_rng(10)
     points = rng.normal(size=(80, 2))
     values = np.sin(2 * points[:, 0]) + 0.1 * rng.normal(size=80)
-    covariance = learn(points, values, np.zeros(2, dtype=np.bool_))
+    covariance, _ = learn(points, values, np.zeros(2, dtype=np.bool_))
     assert 0.05 < covariance.noise < 0.15
     assert covariance.smooth_lengths[1] > 3 * covariance.smooth_lengths[0]
 
@@ -183,7 +183,7 @@ def test_what_matters_is_learnt_from_many_points_in_blocks() -> None:
     levels = np.array([0.5, -0.7, 0.9, -0.4])[points[:, 2].astype(np.int64)]
     values = np.sin(2 * points[:, 0]) + levels + 0.1 * rng.normal(size=1000)
     codes = np.array([False, False, True, True])
-    covariance = learn(points, values, codes, most=1000)
+    covariance, _ = learn(points, values, codes, most=1000)
     assert 0.09 < covariance.noise < 0.11
     lengths = covariance.smooth_lengths
     assert lengths[1] > 5 * lengths[0]

@@ -89,23 +89,30 @@ class Prior(Struct, frozen=True):
             return cls(inputs, similar.covariance).adapted(params, logs)
         points = inputs.columns(params)
         limited = limited_by_neighbours(inputs, points, logs)
-        covariance = learn(points, limited, np.zeros(len(inputs.kinds), dtype=np.bool_))
-        codes = _codes(covariance, points, params[:, inputs.parameters - 1])
+        few = _have_few_values(inputs, params)
+        covariance, cost = learn(points, limited, np.zeros_like(few))
+        codes = few & _are_unlike_neighbours(covariance, points)
         if codes.any():
-            covariance = learn(points, limited, codes, covariance)
+            covariance, cost = learn(points, limited, codes, covariance)
+        if few.any() and (codes != few).any():
+            as_codes, cost_of_codes = learn(points, limited, few)
+            if cost_of_codes < cost - tuning.CLEARLY_CODES:
+                covariance = as_codes
         return cls(inputs, covariance)
 
     def adapted(self, params: Floats, logs: Floats) -> Prior:
         """Return the prior that a short search from this one finds for other residuals."""
         points, start = self.inputs.columns(params), self.covariance
         limited = limited_by_neighbours(self.inputs, points, logs)
-        covariance = learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR)
+        covariance, _ = learn(points, limited, start.codes, start, steps=STEPS_FROM_SIMILAR)
         return Prior(self.inputs, covariance)
 
     def refined(self, params: Floats, limited: Floats) -> Prior:
         """Return the prior learnt from all of these samples, without idle parts and inputs."""
         points, start = self.inputs.columns(params), self.covariance
-        covariance = learn(points, limited, start.codes, start, len(points), least_step=LAST_STEP)
+        covariance, _ = learn(
+            points, limited, start.codes, start, len(points), least_step=LAST_STEP
+        )
         lengths = np.minimum(covariance.smooth_lengths, covariance.rough_lengths)
         used = np.flatnonzero(lengths <= max(tuning.LONGEST, float(lengths.min())))
         faint = "rough" if covariance.rough < covariance.smooth else "smooth"
@@ -360,11 +367,14 @@ def limited_by_neighbours(inputs: Inputs, points: Floats, logs: Floats) -> Float
     return np.asarray(middles + apart.clip(-tuning.SHORTER * reach, reach))
 
 
-def _codes(covariance: CovarianceFunction, points: Floats, values: Floats) -> Flags:
-    """Return which inputs are codes: few values, each unlike even its neighbours in order."""
-    codes = np.zeros(points.shape[1], dtype=np.bool_)
-    for index, column in enumerate(points.T):
-        if 3 <= len(np.unique(values[:, index])) <= tuning.MOST_VALUES:
-            gap = float(np.diff(np.unique(column)).min())
-            codes[index] = covariance.smooth_lengths[index] < gap
-    return codes
+def _have_few_values(inputs: Inputs, params: Floats) -> Flags:
+    """Return which inputs are sizes of parameters with few values, which may be codes."""
+    distinct = [len(np.unique(params[:, number - 1])) for number in inputs.parameters]
+    few = [3 <= count <= tuning.MOST_VALUES for count in distinct]
+    return np.array(few) & [kind in ("log", "arsinh") for kind in inputs.kinds]
+
+
+def _are_unlike_neighbours(covariance: CovarianceFunction, points: Floats) -> Flags:
+    """Return in which inputs each value is unlike even its neighbours in order."""
+    gaps = [np.diff(np.unique(column)).min() for column in points.T]
+    return np.asarray(covariance.smooth_lengths < gaps)

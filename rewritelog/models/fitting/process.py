@@ -386,8 +386,8 @@ def learn(
     most: int = FIRST_LEARNT_FROM,
     steps: int = STEPS,
     least_step: float = 1e-9,
-) -> CovarianceFunction:
-    """Return the covariance function whose lengths and deviations make the values most probable.
+) -> tuple[CovarianceFunction, float]:
+    """Return the covariance function that makes the values most probable, and −log of how much.
 
     `points` has the shape (points, inputs), each input with a standard deviation near 1. At most
     `most` of them count; the search begins at the lengths and deviations of `start`, takes at most
@@ -428,12 +428,10 @@ def learn(
         options={"maxiter": steps, "ftol": least_step},
     )
     covariance = posterior.covariance(first + optimum.x * units)
-    return replace(
-        covariance,
-        smooth=covariance.smooth * rms,
-        rough=covariance.rough * rms,
-        noise=covariance.noise * rms,
+    smooth, rough, noise = (
+        rms * deviation for deviation in (covariance.smooth, covariance.rough, covariance.noise)
     )
+    return replace(covariance, smooth=smooth, rough=rough, noise=noise), float(optimum.fun)
 
 
 def _factor_and_inverse(matrix: Floats) -> tuple[Floats, Floats]:

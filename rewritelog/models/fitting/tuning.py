@@ -99,6 +99,7 @@ NEARLY_AS_GOOD = 2.0  # families with errors up to this multiple of the least ar
 # ---- Corrections
 
 FEWEST_CORRECTED = 20  # with fewer samples there is no correction
+CLEARLY_CODES = 2.0  # few values are codes if that makes the residuals e² times as probable
 
 # Nor is there one if the held-out error of the formula is below the first number, with little to
 # gain, or if that of a corrected formula is above the second: such samples are too noisy to learn
