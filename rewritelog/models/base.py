@@ -299,17 +299,20 @@ class FitByEvent(ModelFit):
 
 
 class ParamNames(Struct, frozen=True):
-    """Names of parameters by event, as a file of such names or a table's columns give them."""
+    """Names of parameters by event, as a file of such names and a table's columns give them."""
 
-    entries: Mapping[str, tuple[str, ...]]
+    entries: Mapping[str, tuple[str, ...]] = {}
     """The names for each event or pattern, in the file's order; the first match is used."""
+    columns: Mapping[str, tuple[str, ...]] = {}
+    """The names of the table's columns for each event, used where no entry matches."""
 
     def for_event(self, event: str, parameters: int) -> tuple[str, ...]:
         """Return the names for an event with this many parameters; empty without a match."""
         for pattern, names in self.entries.items():
             if len(names) == parameters and matches(pattern, event):
                 return names
-        return ()
+        columns = self.columns.get(event, ())
+        return columns if len(columns) == parameters else ()
 
     def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
         """Return a sentence on the entries that fit none of the events, if there are any."""

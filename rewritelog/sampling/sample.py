@@ -35,7 +35,7 @@ from rewritelog.text import (
 )
 from rewritelog.timings.params import Params, read_run
 from rewritelog.timings.read import read_model_text, read_param_names, samples_of
-from rewritelog.timings.samples import Timings, require_order, usable
+from rewritelog.timings.samples import Timings, or_columns, require_order, usable
 from rewritelog.timings.stats import LARGE_SPREAD, ReplicateSpread, spread_of
 from tracebigsim.errors import LineFormatError
 from tracebigsim.writing import format_chosen
@@ -290,7 +290,7 @@ def sample(options: SampleCommand) -> SampleReport:
         )
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
     param_names = read_param_names(options.param_names)
-    names = param_names or ParamNames(timings.names if timings else {})
+    names = or_columns(param_names, timings)
     strata = _strata_of(run, timings, spreads, formulas, names, options.replicates)
     names_by_key = {(stratum.event, stratum.parameters): stratum.names for stratum in strata}
     require_order(timings, lambda *key: names_by_key.get(key, ()))

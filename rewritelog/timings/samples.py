@@ -25,7 +25,7 @@ from rewritelog.arrays import (
 )
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings, Model, ParamNames, entry_of, span_texts
-from rewritelog.models.expressions import name_problem, usable_names
+from rewritelog.models.expressions import name_problem, numbers_by_name, usable_names
 from rewritelog.options import PathsLike
 from rewritelog.paths import to_inputs
 from rewritelog.text import (
@@ -312,12 +312,16 @@ def to_files_or_samples(samples: TimingsLike, what: str) -> Timings | tuple[Path
 def in_order_of(timings: Timings, fitted: Fitted) -> Timings:
     """Return samples with the columns in the order of a model's parameters, if both have names.
 
-    Raise `UsageError` for columns of other names.
+    Raise `UsageError` for columns of other names, and, if parameters of the model have no names,
+    for those in another order.
     """
     ordered = list(timings.timings)
     for entry, samples in enumerate(ordered):
         names, columns = fitted.names_of(*samples.key), timings.names.get(samples.event, ())
-        if not names or not columns or "_" in names:
+        if not names or not columns:
+            continue
+        if "_" in names:  # the columns of parameters without names are known by their places alone
+            _require_places(samples.event, names, columns)
             continue
         if {*names} != {*columns}:
             raise UsageError(
@@ -336,22 +340,33 @@ def fit_named(model: Model[Any], name: str, timings: Timings, names: ParamNames 
     """
     from rewritelog.models.fitted import Fitted  # noqa: PLC0415 - only some runs need it
 
-    fitted = Fitted.of(model, name, timings.timings).named(names or ParamNames(timings.names))
+    fitted = Fitted.of(model, name, timings.timings).named(or_columns(names, timings))
     require_order(timings, fitted.names_of)
     return fitted
 
 
-def require_order(timings: Timings, names_of: Callable[[str, int], tuple[str, ...]]) -> None:
-    """Raise `UsageError` if columns have the names of parameters in another order.
+def or_columns(names: ParamNames | None, timings: Timings) -> ParamNames:
+    """Return the names of a file, if there is one, and those of the columns of other events."""
+    return ParamNames(names.entries if names else {}, timings.names)
 
-    Samples are taken as they came, as the arguments of a program.
+
+def require_order(timings: Timings, names_of: Callable[[str, int], tuple[str, ...]]) -> None:
+    """Raise `UsageError` if a parameter has the name of a column at another place.
+
+    Samples are taken as they came, as the arguments of a program; names that no column has rename.
     """
     for samples in timings.timings:
-        names, columns = names_of(*samples.key), timings.names.get(samples.event, ())
-        if names != columns and sorted(names) == sorted(columns):
+        columns = timings.names.get(samples.event, ())
+        _require_places(samples.event, names_of(*samples.key), columns)
+
+
+def _require_places(event: str, names: tuple[str, ...], columns: tuple[str, ...]) -> None:
+    places = numbers_by_name(columns)
+    for name, place in numbers_by_name(names).items():
+        if places.get(name, place) != place:
             raise UsageError(
-                f"{samples.event!r} has the parameters {', '.join(names)}, in this order, and the "
-                f"timings have {', '.join(columns)}"
+                f"{event!r} has the parameters {', '.join(names)}, in this order, and the timings "
+                f"have {', '.join(columns)}: give both in the same order"
             )
 
 

@@ -159,7 +159,7 @@ class LineStats(Readable):
 
 def line_stats(command: StatsCommand) -> LineStats:
     """Return the statistics of files; raise `TimingError` for one that cannot be read."""
-    stats = LineStats(read_param_names(command.param_names) or ParamNames({}))
+    stats = LineStats(read_param_names(command.param_names) or ParamNames())
     for path in command.files:
         stats.read(path)
     return stats

@@ -37,7 +37,7 @@ from rewritelog.models.formulas import MAX_TERMS, EventFormula, parse_formulas
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.text import json_number, pattern_of, some_text
-from rewritelog.timings.samples import Timings, require_order
+from rewritelog.timings.samples import Timings, or_columns, require_order
 from rewritelog.viewing.events import EventView, event_json
 from rewritelog.viewing.fit_pages import row_html
 
@@ -173,7 +173,7 @@ class Session:
         ]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """The first choices for each event."""
-        all_names = names or ParamNames(timings.names)
+        all_names = or_columns(names, timings)
         self.names = tuple(
             (formula and formula.names) or all_names.for_event(*samples.key)
             for formula, samples in zip(by_event, self.events, strict=True)
