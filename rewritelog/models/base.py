@@ -314,15 +314,33 @@ class ParamNames(Struct, frozen=True):
         columns = self.columns.get(event, ())
         return columns if len(columns) == parameters else ()
 
-    def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
-        """Return a sentence on the entries that fit none of the events, if there are any."""
-        unused = [
-            repr(pattern)
-            for pattern, names in self.entries.items()
-            if not any(len(names) == count and matches(pattern, event) for event, count in keys)
-        ]
-        problem = "are not used: no event has such a name and as many parameters"
-        return (f"parameter names for {some_text(unused, 5)} {problem}",) if unused else ()
+    def unused(
+        self,
+        keys: Collection[EventKey],
+        kept: Mapping[EventKey, tuple[str, ...]] = {},
+    ) -> tuple[str, ...]:
+        """Return a sentence on the entries that fit none of the events, if there are any.
+
+        Another one is on those of events whose parameters have other names that are `kept`.
+        """
+        unmatched, overruled = [], []
+        for pattern, names in self.entries.items():
+            matching = (key for key in keys if len(names) == key[1] and matches(pattern, key[0]))
+            are_overruled = (kept.get(key, names) != names for key in matching)
+            is_overruled = next(are_overruled, None)
+            if is_overruled is None:
+                unmatched.append(repr(pattern))
+            elif is_overruled and all(are_overruled):
+                overruled.append(repr(pattern))
+        reasons = {
+            "no event has such a name and as many parameters": unmatched,
+            "a formula or the model file names these parameters": overruled,
+        }
+        return tuple(
+            f"parameter names for {some_text(unused, 5)} are not used: {reason}"
+            for reason, unused in reasons.items()
+            if unused
+        )
 
 
 class ModelText(Struct, frozen=True):

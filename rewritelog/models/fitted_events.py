@@ -104,7 +104,8 @@ class FittedEvents(FitByEvent):
             key: fit if fit.names else fit.named(names.for_event(*key))
             for key, fit in self.fits.items()
         }
-        unused = names.unused((*self.fits, *self.unfitted))
+        kept = {key: fit.names for key, fit in self.fits.items() if fit.names}
+        unused = names.unused((*self.fits, *self.unfitted), kept)
         return replace(self, fits=named, notes=(*self.notes, *unused))
 
     def describe(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ TOML, which `docs/formulas.md` describes; every error names file, line and colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -88,6 +88,11 @@ class Formulas(Struct, frozen=True):
     def for_event(self, event: str, parameters: int) -> EventFormula | None:
         """Return the first entry that matches the event and fits its number of parameters."""
         return next((entry for entry in self.entries if entry.fits(event, parameters)), None)
+
+    def names(self, keys: Iterable[EventKey]) -> dict[EventKey, tuple[str, ...]]:
+        """Return the names of the parameters of the events whose formulas name them."""
+        found = ((key, self.for_event(*key)) for key in keys)
+        return {key: formula.names for key, formula in found if formula and formula.names}
 
     def unused(self, keys: Collection[EventKey]) -> tuple[str, ...]:
         """Return a sentence for each entry that fits none of the events."""

@@ -289,8 +289,7 @@ def sample(options: SampleCommand) -> SampleReport:
             "program there is nothing to choose from"
         )
     spreads = {(spread.event, spread.parameters): spread for spread in map(spread_of, timings)}
-    param_names = read_param_names(options.param_names)
-    names = or_columns(param_names, timings)
+    names = or_columns(read_param_names(options.param_names), timings)
     strata = _strata_of(run, timings, spreads, formulas, names, options.replicates)
     names_by_key = {(stratum.event, stratum.parameters): stratum.names for stratum in strata}
     require_order(timings, lambda *key: names_by_key.get(key, ()))
@@ -302,7 +301,7 @@ def sample(options: SampleCommand) -> SampleReport:
         records=len(run),
         strata=choices,
         spreads=tuple(spreads[key] for key in spreads if key in names_by_key),
-        remarks=(*run.warnings, *_remarks(timings, names_by_key, formulas, param_names)),
+        remarks=(*run.warnings, *_remarks(timings, names_by_key, formulas, names)),
         run=run,
     )
     if out is not None:
@@ -363,12 +362,10 @@ def _categories(
 
 
 def _remarks(
-    timings: Timings, keys: Collection[EventKey], *files: Formulas | ParamNames | None
+    timings: Timings, keys: Collection[EventKey], formulas: Formulas, names: ParamNames
 ) -> Sequence[str]:
     """Return the warnings of timings, and of formulas or names, given the events of the run."""
-    remarks = [
-        warning for entries in files if entries is not None for warning in entries.unused(keys)
-    ]
+    remarks = [*formulas.unused(keys), *names.unused(keys, formulas.names(keys))]
     remarks += timings.warnings
     if others := [event_label(*samples.key) for samples in timings if samples.key not in keys]:
         remarks.append(f"timed, but not in the run: {some_text(others, 5)}")

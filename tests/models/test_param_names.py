@@ -1,10 +1,11 @@
 """Names of parameters: the file that gives them, and the reports that use them."""
 
+import re
 from pathlib import Path
 
 import commands
 import pytest
-from logbuilder import write_timings
+from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
 from rewritelog.errors import ModelError
 from rewritelog.models.base import ModelText
@@ -51,6 +52,24 @@ def test_formulas_give_names_too(timings: Path, tmp_path: Path) -> None:
     assert f"{formulas}:5: the formula for 'none', 'neither' is not used" in done.stderr
     words = ("compare", timings, "--models", "auto", "--folds", "2", "--formulas", formulas)
     assert "is not used" in commands.rewritelog(*words).stderr
+
+
+def test_names_that_a_formula_or_a_model_file_overrules_are_told(
+    timings: Path, tmp_path: Path
+) -> None:
+    """They had no effect, and nobody said so."""
+    formulas, names, model = tmp_path / "f.toml", tmp_path / "n.toml", tmp_path / "m.json"
+    formulas.write_text('[[formula]]\nevent = "k"\nparams = ["n", "m"]\nterms = ["n^2", "m"]\n')
+    fit = ("fit", timings, "--formulas", formulas, "--param-names", names, "-o", model)
+    logs = write_logs(tmp_path / "logs", [[seb(0, 1, events=bracket(0.2, 0.8))]])
+    write_params(logs, 0, (0, "k", 4, 3))
+    sample = ("sample", logs, "--formulas", formulas, "--param-names", names)
+    told_of = {'k = ["a", "b"]': "'k'", '"*" = ["a", "b"]': "'*'", 'k = ["n", "m"]': None}
+    for text, pattern in told_of.items():
+        names.write_text(text)
+        for words in (fit, sample):
+            told = re.search("parameter names for (.*) are not", commands.rewritelog(*words).stderr)
+            assert (told and told[1]) == pattern
 
 
 @pytest.mark.parametrize(

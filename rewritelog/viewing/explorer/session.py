@@ -33,7 +33,7 @@ from rewritelog.models.fitting.pipeline import FitConfig, fit_event
 from rewritelog.models.fitting.regression import Loss
 from rewritelog.models.fitting.samples import Weighting
 from rewritelog.models.fitting.single_terms import SingleTermFunctions, single_term_functions
-from rewritelog.models.formulas import MAX_TERMS, EventFormula, parse_formulas
+from rewritelog.models.formulas import MAX_TERMS, EventFormula, Formulas, parse_formulas
 from rewritelog.models.metrics import mean_relative_error, r_squared
 from rewritelog.output.files import check_outputs, write_text_file
 from rewritelog.text import json_number, pattern_of, some_text
@@ -164,13 +164,10 @@ class Session:
             entry for entry, samples in enumerate(timings.timings) if len(samples.usable().seconds)
         )
         """The index of each event in the timings."""
-        formulas = None if text is None else parse_formulas(text.text, text.name)
+        formulas = Formulas() if text is None else parse_formulas(text.text, text.name)
         self.events = tuple(timings.timings[entry] for entry in self.entries)
         """The lines of each event."""
-        by_event = [
-            None if formulas is None else formulas.for_event(*samples.key)
-            for samples in self.events
-        ]
+        by_event = [formulas.for_event(*samples.key) for samples in self.events]
         self.first_choices = tuple(map(FitChoices.of_formula, by_event))
         """The first choices for each event."""
         all_names = or_columns(names, timings)
@@ -181,12 +178,9 @@ class Session:
         """The names of the parameters of each event, none if they are unknown."""
         named = {s.key: known for s, known in zip(self.events, self.names, strict=True)}
         require_order(timings, lambda *key: named.get(key, ()))
-        keys, notes = [samples.key for samples in timings.timings], [*timings.warnings]
-        if formulas is not None:
-            notes += formulas.unused(keys)
-        if names is not None:
-            notes += names.unused(keys)
-        self.warnings = tuple(notes)
+        keys = [samples.key for samples in timings.timings]
+        notes = (*timings.warnings, *formulas.unused(keys))
+        self.warnings = (*notes, *all_names.unused(keys, formulas.names(keys)))
         """The warnings of the timings, and of formulas and names that no event has."""
         self._results: dict[tuple[int, FitChoices], Result] = {}
         self.most_parameters = max((samples.parameters for samples in self.events), default=0)
