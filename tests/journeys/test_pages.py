@@ -16,6 +16,7 @@ from chosen import by_tier
 from commands import rewritelog as run
 from faulty import HANGS_S
 from journeys.pages import pattern_of, steps_of
+from oracle import SAMPLE_LOGS
 
 import rewritelog.core
 import tracebigsim.core
@@ -78,6 +79,25 @@ def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) ->
         if step.printed is not None:
             prints = f"{page.name}: not what this prints:\n$ {step.command}\n{printed}"
             assert pattern_of(step.printed).fullmatch(printed), prints
+
+
+def test_the_notebook_page_runs_from_top_to_bottom_in_one_kernel(tmp_path: Path) -> None:
+    """A cell gave the name of an earlier table to another, and that of scikit-learn failed."""
+    for needed in ("pandas", "matplotlib", "sklearn"):
+        pytest.importorskip(needed)
+    (tmp_path / "sample_logs").symlink_to(SAMPLE_LOGS)
+    page = (ROOT / "docs/notebook.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(cells) > 5
+    done = subprocess.run(
+        [sys.executable, "-c", "".join(cells)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=HANGS_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
