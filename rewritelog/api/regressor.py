@@ -137,9 +137,17 @@ class AutoRegressor:
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn's own regressors; only scikit-learn calls this."""
-        from sklearn import base  # noqa: PLC0415 - as above
+        return _regressor_of_scikit_learn().__sklearn_tags__()
 
-        return type("Regressor", (base.RegressorMixin, base.BaseEstimator), {})().__sklearn_tags__()
+    def get_metadata_routing(self) -> Any:
+        """Return the requests of scikit-learn's own regressors; only scikit-learn calls this."""
+        return _regressor_of_scikit_learn().get_metadata_routing()
+
+
+def _regressor_of_scikit_learn() -> Any:
+    from sklearn import base  # noqa: PLC0415 - only scikit-learn's calls need it
+
+    return type("AutoRegressor", (base.RegressorMixin, base.BaseEstimator), {})()
 
 
 def _column_names(X: ArrayLike) -> list[str]:

@@ -91,6 +91,19 @@ def test_scikit_learn_clones_it_and_uses_it_in_pipelines_and_searches() -> None:
     assert search.best_estimator_.predict(X).shape == (80,)
 
 
+def test_a_pipeline_with_it_has_a_score_also_with_metadata_routing() -> None:
+    """Each score of a cross-validation was NaN: pipelines then route the weights of samples."""
+    sklearn = pytest.importorskip("sklearn")
+    from sklearn.model_selection import cross_val_score  # noqa: PLC0415
+    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
+
+    X, y = samples()
+    with sklearn.config_context(enable_metadata_routing=True):
+        for regressor in (AutoRegressor(), make_pipeline(AutoRegressor())):
+            scores = cross_val_score(regressor, X, y, cv=2, error_score="raise")
+            assert scores.min() > 0.95
+
+
 def test_frames_are_remembered_by_their_columns() -> None:
     pd = pytest.importorskip("pandas")
     X, y = samples()
