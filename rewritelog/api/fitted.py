@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -14,7 +13,14 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, column_names, new_frame, to_column, to_floats, to_table
 from rewritelog.errors import ModelError, UsageError
 from rewritelog.evaluation.fit import write_model
-from rewritelog.models.base import EventKey, FitByEvent, entry_of, require_name, unknown_event
+from rewritelog.models.base import (
+    EventKey,
+    FitByEvent,
+    entry_of,
+    event_names,
+    require_name,
+    unknown_event,
+)
 from rewritelog.models.fit_report import fits_table, formula_text, terms_of
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.fitting.event_fit import EventFit
@@ -26,7 +32,6 @@ from rewritelog.text import (
     Lines,
     TextTable,
     count_text,
-    event_label,
     events_text,
     parameter_names,
     shorten,
@@ -111,11 +116,8 @@ class FittedModel(Fitted):
         {'Cell::pairForces': 0.99, 'Cell::bonded': 0.98}
         """
         fits = self._functions()
-        counts = Counter(event for event, _ in fits)
-        return {
-            event if counts[event] == 1 else event_label(event, parameters): _number(fit.quality.r2)
-            for (event, parameters), fit in fits.items()
-        }
+        qualities = (_number(fit.quality.r2) for fit in fits.values())
+        return dict(zip(event_names(fits), qualities, strict=True))
 
     def formula(
         self,

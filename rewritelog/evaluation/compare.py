@@ -13,8 +13,15 @@ from msgspec.structs import asdict, replace
 from rewritelog.arrays import Columns, Flags, Ints, Table, random_ranks
 from rewritelog.commands.fits import CompareCommand
 from rewritelog.errors import ModelError, UsageError
-from rewritelog.evaluation.predict import Score, errors_text, joined, predicted_lines, score_of
-from rewritelog.models.base import EventTimings, Model
+from rewritelog.evaluation.predict import (
+    Score,
+    errors_text,
+    joined,
+    predicted_lines,
+    score_of,
+    scores_json,
+)
+from rewritelog.models.base import EventKey, EventTimings, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.formulas import parse_formulas
 from rewritelog.models.registry import describe_options, load_model, model_class
@@ -39,14 +46,14 @@ class ModelResult:
     model: str
     overall: Score
     """The errors over all held-out lines; errors of sums are mean magnitudes over the repeats."""
-    events: tuple[tuple[str, Score], ...]
+    events: tuple[tuple[EventKey, Score], ...]
     fits: int
     failed_fits: int
     failure: str | None
     """The message of the first failed fit."""
     seconds: float
     """The time of fits and predictions."""
-    held_out: Mapping[str, Table] = field(default_factory=dict, repr=False, compare=False)
+    held_out: Mapping[EventKey, Table] = field(default_factory=dict, repr=False, compare=False)
     """The times of the held-out lines of the first repeat, by event."""
 
     def to_json(self) -> dict[str, Any]:
@@ -54,7 +61,7 @@ class ModelResult:
         return {
             "model": self.model,
             "overall": asdict(self.overall),
-            "events": [{"event": event, **asdict(score)} for event, score in self.events],
+            "events": scores_json(self.events),
             "fits": self.fits,
             "failed_fits": self.failed_fits,
             "failure": self.failure,
@@ -238,13 +245,13 @@ def _cross_validate_model(
 ) -> ModelResult:
     """Fit a model to each split of each repeat, and predict the held-out lines."""
     started, event_timings = time.perf_counter(), timings.timings
-    fits, failures, repeats = 0, list[str](), list[dict[str, Table]]()
+    fits, failures, repeats = 0, list[str](), list[dict[EventKey, Table]]()
     for seed in range(request.seed, request.seed + request.repeats):
         if request.fraction is None:
             splits = list(folds(event_timings, request.folds, seed))
         else:
             splits = [fraction(event_timings, request.fraction, seed)]
-        held_out: dict[str, list[Table]] = {samples.event: [] for samples in event_timings}
+        held_out: dict[EventKey, list[Table]] = {samples.key: [] for samples in event_timings}
         for number, split in enumerate(splits):
             fits += 1
             try:
@@ -257,15 +264,13 @@ def _cross_validate_model(
             except ModelError as error:
                 failures.append(str(error))
                 predicted = list(_predicted(None, event_timings, split))
-            for event, lines in predicted:
-                held_out[event].append(lines)
-        repeats.append({event: joined(of) for event, of in held_out.items()})
+            for key, lines in predicted:
+                held_out[key].append(lines)
+        repeats.append({key: joined(of) for key, of in held_out.items()})
     return ModelResult(
         model=name,
         overall=_score([joined(repeat.values()) for repeat in repeats]),
-        events=tuple(
-            (event, _score([repeat[event] for repeat in repeats])) for event in repeats[0]
-        ),
+        events=tuple((key, _score([repeat[key] for repeat in repeats])) for key in repeats[0]),
         fits=fits,
         failed_fits=len(failures),
         failure=failures[0] if failures else None,
@@ -276,10 +281,10 @@ def _cross_validate_model(
 
 def _predicted(
     fitted: Fitted | None, timings: Sequence[EventTimings], split: Split
-) -> Iterator[tuple[str, Table]]:
+) -> Iterator[tuple[EventKey, Table]]:
     """Yield each event's held-out lines with their predictions, which are NaN without a fit."""
     for samples, left_out in zip(timings, split, strict=True):
-        yield samples.event, predicted_lines(fitted, samples.part(left_out))
+        yield samples.key, predicted_lines(fitted, samples.part(left_out))
 
 
 def _score(repeats: Sequence[Table]) -> Score:

@@ -19,12 +19,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from rewritelog import units
 from rewritelog.arrays import Floats, Table
 from rewritelog.commands.fits import PredictCommand
 from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
-from rewritelog.models.base import EventTimings
+from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import mean_relative_error, r_squared, relative_errors, sum_error
 from rewritelog.output.files import write_file
@@ -457,3 +458,11 @@ def score_of(lines: Table) -> Score:
         negative=int(np.count_nonzero(known["negative"])),
         coverage=float(inside[counts].mean()) if counts.any() else None,
     )
+
+
+def scores_json(scores: Iterable[tuple[EventKey, Score]]) -> list[dict[str, Any]]:
+    """Return the scores of events with their numbers of parameters as JSON objects."""
+    return [
+        {"event": event, "parameters": parameters, **asdict(score)}
+        for (event, parameters), score in scores
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,9 @@ from rewritelog.evaluation.predict import (
     joined,
     predicted_lines,
     score_of,
+    scores_json,
 )
-from rewritelog.models.base import ParamNames
+from rewritelog.models.base import EventKey, ParamNames, event_names
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import relative_errors
 from rewritelog.text import (
@@ -81,7 +81,7 @@ class VerifyReport(Readable):
     timings: Timings
     """The lines or samples that it is compared with."""
     overall: Score
-    events: tuple[tuple[str, Score], ...]
+    events: tuple[tuple[EventKey, Score], ...]
     worst: tuple[WorstLine, ...]
     warnings: tuple[str, ...]
 
@@ -101,23 +101,24 @@ class VerifyReport(Readable):
             "model": self.model,
             "files": list(self.files),
             "overall": asdict(self.overall),
-            "events": [{"event": event, **asdict(score)} for event, score in self.events],
+            "events": scores_json(self.events),
             "worst": [asdict(line) for line in self.worst],
             "warnings": list(self.warnings),
         }
 
     def text(self) -> str:
         """Return the report as text."""
-        shown = self.events
-        if len(shown) > MOST_EVENTS:  # those with the most lines
-            most = sorted(self.events, key=lambda pair: -pair[1].lines)[:MOST_EVENTS]
-            shown = tuple(pair for pair in self.events if pair in most)
+        names, scores = event_names(dict(self.events)), (score for _, score in self.events)
+        named = shown = list(zip(names, scores, strict=True))
+        if len(named) > MOST_EVENTS:  # those with the most lines
+            most = sorted(named, key=lambda pair: -pair[1].lines)[:MOST_EVENTS]
+            shown = [pair for pair in named if pair in most]
         # columns of nothing but 0 are left out
         overall = {head: cell for head, cell in self.overall.cells().items() if cell != "0"}
         cells = ((event, score.cells()) for event, score in shown)
         rows = [(event, *(row[head] for head in overall)) for event, row in cells]
-        if len(shown) < len(self.events):
-            rows.append((f"and {len(self.events) - len(shown):,} more", *[""] * len(overall)))
+        if len(shown) < len(named):
+            rows.append((f"and {len(named) - len(shown):,} more", *[""] * len(overall)))
         rows.append(("all", *overall.values()))
         lines_of = count_text(self.overall.lines, "timing line")
         files = ", ".join(map(printable, self.files))
@@ -170,16 +171,16 @@ def verify(
     """
     fitted = fitted.named(names)
     timings = in_order_of(usable(timings), fitted)
-    parts: dict[str, list[Table]] = {}
+    parts: dict[EventKey, Table] = {}
     worst_lines: list[WorstLine] = []
     for entry, samples in enumerate(timings):
         lines = predicted_lines(fitted, samples)
-        parts.setdefault(samples.event, []).append(lines)
+        parts[samples.key] = lines
         worst_lines += _worst_lines(fitted, timings, entry, lines, worst)
-    scores = {event: score_of(joined(lines)) for event, lines in parts.items()}
+    scores = {key: score_of(lines) for key, lines in parts.items()}
     missing = [
         f"{score.lines - score.predicted:,} of {count_text(score.lines, 'line')} of {quoted(event)}"
-        for event, score in scores.items()
+        for event, score in zip(event_names(scores), scores.values(), strict=True)
         if score.predicted < score.lines
     ]
     uncovered = []
@@ -190,7 +191,7 @@ def verify(
     return VerifyReport(
         fitted=fitted,
         timings=timings,
-        overall=score_of(joined(chain(*parts.values()))),
+        overall=score_of(joined(parts.values())),
         events=tuple(scores.items()),
         worst=tuple(sorted(worst_lines, key=lambda line: -line.relative_error)[:worst]),
         warnings=(*timings.warnings, *uncovered),

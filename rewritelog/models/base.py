@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -103,6 +104,15 @@ def unknown_event(event: str, keys: Iterable[EventKey], what: str) -> UsageError
     known = dict.fromkeys(name for name, _ in keys)
     names = ", ".join(shorten(repr(name), 60) for name in [*known][:10])
     return UsageError(f"no {what} the event {event!r}; events: {names or 'none'}")
+
+
+def event_names(keys: Collection[EventKey]) -> list[str]:
+    """Return the names of events in a table, as in `work(p1, p2)` for one with several fits."""
+    counts = Counter(event for event, _ in keys)
+    return [
+        event if counts[event] == 1 else event_label(event, parameters)
+        for event, parameters in keys
+    ]
 
 
 def uncovered_text(event: str, parameters: int) -> str:

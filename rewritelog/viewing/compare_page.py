@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewritelog.evaluation.compare import CompareReport, columns_text
+from rewritelog.models.base import EventKey, event_names
 from rewritelog.text import LABEL_WIDTH, count_text, percent_text, shorten_all
 from rewritelog.viewing.events import short
 from rewritelog.viewing.fit_pages import Cell, event_table
@@ -25,24 +26,24 @@ from rewritelog.viewing.plots import (
 
 GOOD_ERROR, FAIR_ERROR = 0.1, 0.3
 
-Errors = dict[str, dict[str, float | None]]
-"""The mean relative error by model, then by event; None if unknown."""
+Errors = dict[str, dict[EventKey, float | None]]
+"""The mean relative error by model, then by event and parameters; None if unknown."""
 
 
 def compare_page(report: CompareReport) -> str:
     """Return the HTML page of a comparison of models; events that are hard for all come first."""
     errors: Errors = {
-        trial.model: {event: score.mean_relative_error for event, score in trial.events}
+        trial.model: {key: score.mean_relative_error for key, score in trial.events}
         for trial in report.tried
     }
 
-    def least(event: str) -> float:
-        known = (of_event.get(event) for of_event in errors.values())
+    def least(key: EventKey) -> float:
+        known = (by_event.get(key) for by_event in errors.values())
         return min((error for error in known if error is not None), default=-1.0)
 
-    names = dict.fromkeys(event for of_event in errors.values() for event in of_event)
-    events = sorted(names, key=least, reverse=True)
-    labels = dict(zip(events, shorten_all(events, LABEL_WIDTH), strict=True))
+    known = dict.fromkeys(key for by_event in errors.values() for key in by_event)
+    keys = sorted(known, key=least, reverse=True)
+    labels = dict(zip(keys, shorten_all(event_names(keys), LABEL_WIDTH), strict=True))
     plot = new_plot("predicted time", "measured time", height=370, seconds="xy", name="event")
     for number, model in enumerate(errors):
         style = MARKERS[number % len(MARKERS)], COLOURS[number % len(COLOURS)]
@@ -57,7 +58,7 @@ def compare_page(report: CompareReport) -> str:
             f"One event: measured against predicted time of held-out lines{part}",
             "event",
             plot,
-            [_option(report, *names).drawn(len(events)) for names in labels.items()],
+            [_option(report, *pair).drawn(len(keys)) for pair in labels.items()],
             of_overview=True,
         ),
     ]
@@ -78,7 +79,7 @@ def _summary(report: CompareReport) -> Iterator[str]:
             yield f"{trial.model}: {trial.failed_fits} of {trial.fits} fits failed."
 
 
-def _overview(errors: Errors, labels: dict[str, str]) -> str:
+def _overview(errors: Errors, labels: dict[EventKey, str]) -> str:
     """Return the table of errors by event, under its label, and by model, as HTML."""
 
     def cell(error: float | None) -> Cell:
@@ -92,17 +93,17 @@ def _overview(errors: Errors, labels: dict[str, str]) -> str:
         (f"up to {percent_text(GOOD_ERROR, 0)}", f"up to {percent_text(FAIR_ERROR, 0)}", "above"),
         ("event", *errors),
         (
-            (number, [Cell(label, label), *(cell(by.get(event)) for by in errors.values())])
-            for number, (event, label) in enumerate(labels.items())
+            (number, [Cell(label, label), *(cell(by.get(key)) for by in errors.values())])
+            for number, (key, label) in enumerate(labels.items())
         ),
     )
 
 
-def _option(report: CompareReport, event: str, label: str) -> Option:
+def _option(report: CompareReport, key: EventKey, label: str) -> Option:
     """Return an event to choose: its predicted and measured times of held-out lines, by model."""
     sources = {}
     for number, trial in enumerate(report.tried):
-        lines = trial.held_out[event]
+        lines = trial.held_out[key]
         predicted_s, measured_s = lines["predicted_s"], lines["measured_s"]
         known = np.isfinite(predicted_s) & np.isfinite(measured_s)
         sources[f"model-{number}"] = {"x": predicted_s[known], "y": measured_s[known]}

@@ -26,9 +26,9 @@ def test_lines_that_are_held_out_are_predicted_well(
     request = CompareCommand((sample_logs / "cells/timings.txt",), ("auto",), seed=1, **split)
     (auto,) = compare(request).tried
     assert auto.failed_fits == 0
-    assert {event for event, _ in auto.events} == BOUNDS.keys()
+    assert {event for (event, _), _ in auto.events} == BOUNDS.keys()
     factor = 1 if fraction is None else 2
-    for event, score in auto.events:
+    for (event, _), score in auto.events:
         mean, total = BOUNDS[event]
         assert score.predicted == score.lines
         assert score.mean_relative_error is not None

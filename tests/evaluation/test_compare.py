@@ -64,7 +64,7 @@ def test_the_model_that_knows_the_law_wins(timings: Path) -> None:
     assert auto.overall.mean_relative_error is not None
     assert squares.overall.mean_relative_error is not None
     assert auto.overall.mean_relative_error < 0.01 < squares.overall.mean_relative_error
-    assert dict(auto.events)["k"].lines == 40
+    assert dict(auto.events)["k", 1].lines == 40
     assert "43 timing lines, 5 folds, seed 1" in report.text()
 
 
@@ -132,7 +132,7 @@ def test_only_the_first_line_of_all_is_left_out_of_later_ones(tmp_path: Path) ->
 def test_an_event_of_one_line_is_never_predicted(tmp_path: Path) -> None:
     path = write_timings(tmp_path / "t.txt", *CUBIC[:6], ("single", 1.0, 2.0))
     report = compare(CompareCommand((path,), ("least-squares",), folds=3))
-    assert dict(report.tried[0].events)["single"].predicted == 0
+    assert dict(report.tried[0].events)["single", 1].predicted == 0
     assert report.tried[0].failed_fits == 0
 
 

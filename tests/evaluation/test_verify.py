@@ -115,12 +115,31 @@ def test_by_event_and_without_a_model(model: Path, tmp_path: Path) -> None:
     lines = [("other", 1.0, 3.0), ("k", 2e-6, 2.0), ("k", 3e-6), ("k", 5e-6, 4.0)]
     report = verify(model, [write_timings(tmp_path / "t.txt", *lines)])
     events = dict(report.events)
-    assert list(events) == ["other", "k"]
-    assert (events["other"].predicted, events["other"].mean_relative_error) == (0, None)
-    assert (events["k"].lines, events["k"].predicted) == (3, 2)
-    assert events["k"].mean_relative_error == pytest.approx(0.1)
-    missing = "1 of 1 line of 'other', 1 of 3 lines of 'k'; it has fits for k(p1)"
+    assert list(events) == [("other", 1), ("k", 1), ("k", 0)]
+    assert (events["other", 1].predicted, events["other", 1].mean_relative_error) == (0, None)
+    assert (events["k", 1].lines, events["k", 1].predicted) == (2, 2)
+    assert events["k", 1].mean_relative_error == pytest.approx(0.1)
+    missing = "1 of 1 line of 'other', 1 of 1 line of 'k()'; it has fits for k(p1)"
     assert f"the model has no fit for {missing}" in report.warnings
+
+
+def test_each_fit_of_an_event_has_a_row_of_its_own(tmp_path: Path) -> None:
+    """A bad fit for one number of parameters was hidden by a good one for another."""
+    good = [("k", 1e-6 * n, float(n)) for n in range(1, 41)]
+    bad = [("k", 1e-6 * (1 + 9 * (n % 2)), float(n), 1.0) for n in range(1, 11)]
+    path = write_timings(tmp_path / "t.txt", *good, *bad, ("other", 1e-6, 1.0))
+    fitted = rewritelog.fit(path, "least-squares", model_options={"exact_match": "never"})
+    report = rewritelog.verify(fitted, path)
+    table = [line.split()[0] for line in report.text().splitlines()[2:6]]
+    assert table == ["k(p1)", "k(p1,", "other", "all"]
+    entries = report.to_json()["events"]
+    counts = [(entry["event"], entry["parameters"], entry["lines"]) for entry in entries]
+    assert counts == [("k", 1, 40), ("k", 2, 10), ("other", 1, 1)]
+    assert entries[0]["mean_relative_error"] < 0.01 < 0.1 < entries[1]["mean_relative_error"]
+    (trial,) = rewritelog.compare(path, "least-squares", folds=2).to_json()["models"]
+    assert [(entry["event"], entry["parameters"]) for entry in trial["events"]] == [
+        ("k", 1), ("k", 2), ("other", 1),
+    ]  # fmt: skip
 
 
 def test_the_real_fit_against_its_own_lines(sample_logs: Path, tmp_path: Path) -> None:
