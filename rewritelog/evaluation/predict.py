@@ -438,13 +438,20 @@ def errors_text() -> str:
     )
 
 
+_ROUNDING = 64 * np.finfo(np.float64).eps
+"""The relative rounding error of a formula of several terms, which the interval of an exact fit,
+whose bounds are equal, would not hold."""
+
+
 def score_of(lines: Table) -> Score:
     """Return the error measures of timing lines with predictions."""
     known = lines[np.isfinite(lines["predicted_s"]) & np.isfinite(lines["measured_s"])]
     predicted_s, measured_s, total_s = known["predicted_s"], known["measured_s"], known["total_s"]
     errors, later = relative_errors(predicted_s, measured_s), ~known["first"]
     errors = errors[~np.isnan(errors)]
-    inside = (measured_s >= known["low_s"]) & (measured_s <= known["high_s"])
+    rounding_s = _ROUNDING * measured_s
+    inside = measured_s >= known["low_s"] - rounding_s
+    inside &= measured_s <= known["high_s"] + rounding_s
     has_interval = ~np.isnan(known["low_s"] + known["high_s"])
     counts = has_interval | (known["negative"] & has_interval.any())
     return Score(

@@ -171,6 +171,15 @@ def test_times_at_the_bounds_of_their_interval_are_within() -> None:
     assert rewritelog.verify(fitted, timings).overall.coverage == 1
 
 
+def test_times_that_a_fit_gives_back_but_for_rounding_are_within_their_intervals() -> None:
+    """Bounds of exact fits are equal: no time was within, or nine in ten of several terms."""
+    n = np.arange(1.0, 31)
+    several = np.column_stack([n, n * 7 % 11])
+    for params, seconds in ((n[:, None], 1.1e-6 * n), (several, 0.7 * n + 2.1 * several[:, 1])):
+        timings = {"k": (params, seconds)}
+        assert rewritelog.verify(rewritelog.fit(timings), timings).overall.coverage == 1
+
+
 def test_times_that_the_fit_puts_below_zero_are_in_no_interval(tmp_path: Path) -> None:
     timings = write_timings(
         tmp_path / "t.txt", *[("k", 1e-6 * (n - 5 + n % 2 / 5), float(n)) for n in range(6, 26)]
