@@ -47,11 +47,12 @@ _MISSING = {"None", "nan", "NaT", "<NA>"}
 
 
 class SampleLocations(Struct, frozen=True):
-    """The locations of one event's samples in the files, one array entry for each."""
+    """The locations of one event's samples, one array entry for each."""
 
     file: Ints
-    """The index of the file."""
+    """The index of the file; 0 for samples that are not from files."""
     line: Ints
+    """The line, or the place among the event's samples, from 1."""
 
 
 class Timings(Struct, frozen=True, eq=False):
@@ -79,7 +80,7 @@ class Timings(Struct, frozen=True, eq=False):
     inputs: tuple[Path, ...] = ()
     """The files that the samples were read from."""
     locations: tuple[SampleLocations, ...] = ()
-    """The locations of the samples of each entry of `timings`; empty if they are not from files."""
+    """The locations of the samples of each entry of `timings`; empty if they are as they came."""
 
     @classmethod
     def from_arrays(cls, samples: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Timings:
@@ -188,6 +189,7 @@ class Timings(Struct, frozen=True, eq=False):
     def where(self, entry: int, row: int) -> str:
         """Return the location of a sample of an entry of `timings`, as `file:line`.
 
+        A sample that is not from a file is `sample 7 of work`, counted among those of its event.
         Raise `UsageError` for a sample that does not exist.
 
         >>> rewritelog.read_timings("sample_logs/cells/timings.txt").where(entry=0, row=0)
@@ -197,10 +199,10 @@ class Timings(Struct, frozen=True, eq=False):
             number = range(len(self.timings[entry].seconds))[row]
         except (IndexError, TypeError) as error:
             raise UsageError(f"entry {entry!r} of {self!r} has no sample {row!r}") from error
-        if not self.locations:
-            return f"sample {number + 1}"
-        locations = self.locations[entry]
-        return f"{self.inputs[int(locations.file[number])]}:{locations.line[number]}"
+        line = self.locations[entry].line[number] if self.locations else number + 1
+        if not self.inputs:
+            return f"sample {line} of {self.timings[entry].event}"
+        return f"{self.inputs[int(self.locations[entry].file[number])]}:{line}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -289,12 +291,12 @@ def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
     return list(numbered_names), True
 
 
-def _event_of(sample: int, event: object) -> str:
-    """Return the event of a sample in a DataFrame; raise `UsageError` if it has none, or bytes."""
+def _event_of(row: int, event: object) -> str:
+    """Return the event of a row of a DataFrame; raise `UsageError` if it has none, or bytes."""
     if not isinstance(event, str) and str(event) in _MISSING:
-        raise UsageError(f"the column 'event' has no name for sample {sample}")
+        raise UsageError(f"the column 'event' has no name in row {row} of the DataFrame")
     if isinstance(event, bytes):
-        raise UsageTypeError(f"the column 'event' has bytes, {event!r}, for sample {sample}")
+        raise UsageTypeError(f"the column 'event' has bytes, {event!r}, in row {row}")
     return str(event)
 
 
@@ -377,8 +379,11 @@ def usable(timings: Timings) -> Timings:
     if not left_out:
         return timings
     note = f"{count_text(left_out, 'sample')} with numbers that are not finite left out"
-    pairs = zip(timings.timings, rows, strict=True)
-    places = zip(timings.locations, rows, strict=False)
+    locations = timings.locations or tuple(
+        SampleLocations(np.zeros(len(of_event), np.int64), np.arange(1, len(of_event) + 1))
+        for of_event in rows
+    )
+    pairs, places = zip(timings.timings, rows, strict=True), zip(locations, rows, strict=True)
     return replace(
         timings,
         timings=tuple(samples.part(of_event) for samples, of_event in pairs),

@@ -59,7 +59,7 @@ def test_the_location_of_a_sample_that_there_is_not(entry: Any, row: Any, timing
     for samples in (timings, alone):
         with pytest.raises(UsageError, match=f"entry {entry!r} of <Timings: .* no sample {row!r}"):
             samples.where(entry, row)
-    assert alone.where(0, 0) == "sample 1"
+    assert alone.where(0, 0) == "sample 1 of k"
     assert timings.where(-1, -1) == f"{LINES}:600"
 
 
@@ -336,7 +336,7 @@ def test_a_sample_without_an_event_is_named(name: str) -> None:
     pd = pytest.importorskip("pandas")
     missing = {"None": None, "nan": float("nan"), "NA": pd.NA, "NaT": pd.NaT}[name]
     frame = pd.DataFrame({"event": ["k", missing, "nan"], "n": [1, 2, 4], "seconds": [1.0] * 3})
-    with pytest.raises(UsageError, match="the column 'event' has no name for sample 2"):
+    with pytest.raises(UsageError, match="the column 'event' has no name in row 2 of"):
         rewritelog.fit(frame)
 
 
@@ -344,7 +344,7 @@ def test_events_of_a_frame_that_are_bytes_are_refused() -> None:
     """As HDF5 has them: the event was called b'k', which no param record is."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"event": ["k", b"k"], "n": [1, 2], "seconds": [1.0] * 2})
-    with pytest.raises(UsageTypeError, match=r"'event' has bytes, b'k', for sample 2"):
+    with pytest.raises(UsageTypeError, match=r"'event' has bytes, b'k', in row 2"):
         rewritelog.fit(frame)
 
 

@@ -74,6 +74,15 @@ def test_equal_calls_have_one_worst_line(tmp_path: Path) -> None:
     assert sorted(line.where for line in worst) == [f"{path}:1", f"{path}:9"]
 
 
+def test_a_worst_sample_is_counted_among_those_of_its_event_also_after_others_left_out() -> None:
+    """It was `sample 3` of no event, which is not row 3 of a table, and missing times moved it."""
+    sizes = [[1.0], [2], [4], [8]]
+    fitted = rewritelog.fit({"k": (sizes, [1e-6, 2e-6, 4e-6, 8e-6])}, "least-squares")
+    for first in (1e-6, np.nan):
+        times = {"other": ([[1.0]], [1.0]), "k": (sizes, [first, 2e-6, 4e-5, 8e-6])}
+        assert rewritelog.verify(fitted, times, worst=1).worst[0].where == "sample 3 of k"
+
+
 def test_lost_cycles_have_no_slow_first_call_to_leave_out(tmp_path: Path) -> None:
     for event, left_out in (("kernel", True), ("lost::communication", False)):
         lines = [(event, n * (9.0 if n == 1 else 1.0), float(n)) for n in range(1, 9)]
