@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 _PARAMETER = re.compile(r"p[1-9][0-9]*")
 
+_DROP_OR_RENAME = "drop it, or rename it if it is a parameter"
+"""What to do with a column that may be the index of a DataFrame."""
+
 _MISSING = {"None", "nan", "NaT", "<NA>"}
 """The texts of missing values in pandas."""
 
@@ -125,7 +128,8 @@ class Timings(Struct, frozen=True, eq=False):
             raise UsageTypeError(f"timings cannot be a {type(frame).__name__}")
         names = column_names(frame, "timings")
         if not_texts := [name for name in names if not isinstance(name, str)]:
-            raise UsageError(f"the column {not_texts[0]!r} has no name that is a text; rename it")
+            problem = f"the column {not_texts[0]!r} has no name that is a text"
+            raise UsageError(f"{problem}; {_DROP_OR_RENAME}")
         missing = {"event", "seconds"} - set(names)
         if missing:
             needed = "'event', the names of the kernels, and 'seconds'"
@@ -283,7 +287,10 @@ def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
     if not parameters or not all(_PARAMETER.fullmatch(name) for name in parameters):
         for number, name in enumerate(parameters, 1):
             if problem := name_problem(name, number):
-                raise UsageError(f"the column {problem}; rename it")
+                if _PARAMETER.fullmatch(name):  # the index of a DataFrame may be before it
+                    others = (each for each in parameters if not _PARAMETER.fullmatch(each))
+                    problem = f"{next(others)!r} is not one of p1, p2, … as {name!r} is"
+                raise UsageError(f"the column {problem}; {_DROP_OR_RENAME}")
         return parameters, False
     numbered_names = parameter_names(len(parameters))
     if lacking := [name for name in numbered_names if name not in parameters]:

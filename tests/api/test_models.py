@@ -666,9 +666,9 @@ def test_a_column_of_names_is_no_event(timings: Timings, fitted: rewritelog.Fitt
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("log", "is a function and cannot be a parameter's name"),
-        ("p2", "cannot be the name of p1"),
-        ("batch size", "is not a valid name: a letter, then letters, digits and _"),
+        ("log", "'log' is a function and cannot be a parameter's name"),
+        ("p2", "'m' is not one of p1, p2, … as 'p2' is"),
+        ("batch size", "'batch size' is not a valid name: a letter, then letters, digits and _"),
     ],
 )
 def test_a_column_that_no_formula_can_name_is_refused_in_one_sentence(
@@ -680,7 +680,22 @@ def test_a_column_that_no_formula_can_name_is_refused_in_one_sentence(
     frame = pd.DataFrame({"event": "k", name: rows, "m": rows % 2, "seconds": rows})
     with pytest.raises(UsageError) as refused:
         rewritelog.fit(frame)
-    assert str(refused.value) == f"the column '{name}' {problem}; rename it"
+    what_to_do = "drop it, or rename it if it is a parameter"
+    assert str(refused.value) == f"the column {problem}; {what_to_do}"
+
+
+def test_the_index_of_a_frame_is_the_column_to_drop(tmp_path: Path) -> None:
+    """The advice was to rename it, or the columns after it, which made it a parameter."""
+    pd = pytest.importorskip("pandas")
+    frame = rewritelog.read_timings(LINES).to_frame()
+    frame.to_csv(tmp_path / "t.csv")
+    for kept, index in (
+        (pd.read_csv(tmp_path / "t.csv"), "Unnamed: 0"),
+        (frame.reset_index(), "index"),
+    ):
+        with pytest.raises(UsageError, match=f"the column '{index}' is not .*; drop it, or"):
+            rewritelog.fit(kept)
+        assert len(Timings.from_frame(kept.drop(columns=index))) == 600
 
 
 @pytest.mark.parametrize("name", ["lambda", "np"])
