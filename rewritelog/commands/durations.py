@@ -220,6 +220,7 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
         return self.model if isinstance(self.model, str) else type(self.model).__name__
 
     def __post_init__(self) -> None:
+        given = spelled("fitted")
         if not isinstance(self.model, str | None):
             from rewritelog.models.fitted import Fitted
 
@@ -227,10 +228,11 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 if self.fitted is not None:
                     raise UsageError("give one fitted model, as model or as fitted")
                 settle(self, model=None, fitted=fitted)
+                given = "a fitted model"
         for name in _OF_A_FIT if self.fitted is not None else ():
             if is_given(getattr(self, name)):
                 named = "model options" if name == "model_options" else spelled(name)
-                raise UsageError(f"{spelled('fitted')} cannot be combined with {named}")
+                raise UsageError(f"{given} cannot be combined with {named}")
         super().__post_init__()
         if self.speedup is not None:
             if self.dilation is not None:

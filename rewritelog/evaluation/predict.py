@@ -24,7 +24,7 @@ from msgspec.structs import asdict
 from rewritelog import units
 from rewritelog.arrays import Floats, Table
 from rewritelog.commands.fits import PredictCommand
-from rewritelog.errors import MissingFileError, UsageError, UsageTypeError, spelled
+from rewritelog.errors import MissingFileError, TimingError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import EventKey, EventTimings
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import mean_relative_error, r_squared, relative_errors, sum_error
@@ -161,7 +161,8 @@ class Predictions(Struct):
 def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     """Return the predictions for files, or for a call: an event of the model, and its parameters.
 
-    Raise `MissingFileError` if the first word is neither, and as `predict_call` and `to_inputs` do.
+    Raise `MissingFileError` if the first word is neither, `TimingError` for a folder, and as
+    `predict_call` and `to_inputs` do.
     """
     fitted, question = command.model, command.files
     words = [question] if isinstance(question, str | PathLike) else units.items_of(question) or []
@@ -176,6 +177,10 @@ def predictions(command: PredictCommand) -> Predictions | CallPrediction:
     is_call = event in events and (has_values or os.path.isdir(event))  # noqa: PTH112 - as below
     if not is_call and (event == "-" or _is_there(event) or not events):
         files = to_inputs(words, "files")
+        for path in files:
+            if path.is_dir():
+                advice = "name files of params or timing lines in it, such as param.0"
+                raise TimingError(f"{path}: is a folder, not a file; {advice}")
         return Predictions(fitted, files, command.output, command.clock_hz, command.strict)
     if event not in events:
         listed = some_text(sorted(events), 5)

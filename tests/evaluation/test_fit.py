@@ -186,6 +186,9 @@ def test_a_model_file_stands_alone(timings: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match="fitted cannot be combined"):
             RewriteOptions(fitted=tmp_path / "m.json", **options)
+        if "model" not in options:
+            with pytest.raises(UsageError, match=r"^a fitted model cannot be combined"):
+                RewriteOptions(model=rewritelog.fit(timings), **options)
 
 
 def test_the_model_that_is_not_named(timings: Path, tmp_path: Path) -> None:

@@ -229,3 +229,10 @@ def test_files_without_any_record_are_named(model: Path, tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (
         1, f"warning: {tmp_path / 'other'}: no timing or param line found\n",
     )  # fmt: skip
+
+
+def test_a_folder_of_logs_is_answered_with_the_files_in_it(model: Path, tmp_path: Path) -> None:
+    """The advice was to make timing lines, which a prediction does not need."""
+    done = commands.rewritelog("predict", model, tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path}: is a folder, not a file; name files of params" in done.stderr
