@@ -279,6 +279,8 @@ class Expression:
     def _spelled(self, names: Mapping[int, str], language: Language) -> _Spelled:
         stack = list[_Spelled]()
         parentheses = (r"\left(", r"\right)") if language == "latex" else ("(", ")")
+        if language == "python":
+            names = _python_names(names)
         for step in self.steps:
             precedence = CLOSED
             if isinstance(step, float):
@@ -296,8 +298,6 @@ class Expression:
             else:
                 text = names.get(int(step[1:]), step)
                 text = _latex_name(text) if language == "latex" else text
-                if language == "python" and (iskeyword(text) or text == "np"):
-                    text += "_"
             stack.append(_Spelled(text, precedence, parentheses))
         return stack[0]
 
@@ -325,6 +325,16 @@ def number_in_language(value: float, language: Language, *, is_exact: bool = Fal
         return digits
     mantissa, _, exponent = digits.partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+
+
+def _python_names(names: Mapping[int, str]) -> dict[int, str]:
+    """Return the names with `_` after keywords and `np`, and more than one if others have it."""
+    taken, spelled = {*names.values()}, dict(names)
+    for number, name in names.items():
+        if iskeyword(name) or name == "np":
+            while spelled[number] in taken:
+                spelled[number] += "_"
+    return spelled
 
 
 def _latex_name(name: str) -> str:

@@ -707,6 +707,12 @@ def test_a_formula_in_python_is_python_whatever_its_parameters_are_called(name: 
     seconds = eval(fitted.formula("k", "python"), {f"{name}_": 3})  # noqa: S307 - its purpose
     assert seconds == pytest.approx(6)
     assert fitted.formula("k") == f"2*{name}"
+    frame = frame.assign(**{f"{name}_": rows[::-1] ** 2})  # which was the same name
+    frame["seconds"] = 2 * frame[name] + frame[f"{name}_"]
+    names = {f"{name}_": 5, f"{name}__": 3}
+    fitted = rewritelog.fit(frame, "least-squares")
+    both = eval(fitted.formula("k", "python"), names)  # noqa: S307 - its purpose
+    assert both == pytest.approx(11)
 
 
 def test_no_bound_of_an_interval_is_negative() -> None:
