@@ -281,6 +281,11 @@ def sample(options: SampleCommand) -> SampleReport:
         timings = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
     elif options.clock_hz is not None:
         raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")
+    if not folder.pes:
+        raise RewriteLogError(
+            f"{folder.folder}: has no param files: give the folder with the files param.P, "
+            f"uncompressed, with {spelled('params')}"
+        )
     run = read_run(source, folder, strict=options.strict)
     if len(run) == 0:
         where = "" if folder.folder == source.folder else f" in {folder.folder}"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+import rewritelog
 from rewritelog.commands.fits import SampleCommand
 from rewritelog.errors import DamagedLogError, OutputError, RewriteLogError, TimingError, UsageError
 from rewritelog.models.expressions import FormulaError
@@ -313,16 +314,28 @@ def test_a_pe_without_sebs_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_run_without_records_is_an_error(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/param.0").touch()
     none = "in: none of its SEBs has a param record"
     with pytest.raises(RewriteLogError, match=f"{none} in {tmp_path / 'empty'}: without"):
         run(logs, params=tmp_path / "empty")
     for pe in range(4):
-        (logs / f"param.{pe}").unlink()
+        (logs / f"param.{pe}").write_text("")
     with pytest.raises(RewriteLogError, match=f"{none}: without"):
         run(logs)
     with pytest.raises(RewriteLogError, match="nowhere: does not exist"):
         run(logs, params=tmp_path / "nowhere")
     assert not (tmp_path / "list.txt").exists()
+
+
+def test_logs_apart_from_their_param_files_need_the_folder_of_these(
+    logs: Path, tmp_path: Path
+) -> None:
+    """The program was said to have no brackets, as of logs that a rewrite wrote."""
+    out = tmp_path / "out"
+    rewritelog.rewrite(logs, out)
+    with pytest.raises(RewriteLogError, match=r"out: has no param files: .* with params$"):
+        rewritelog.sample(out)
+    assert rewritelog.sample(out, params=logs).chosen > 0
 
 
 def test_inputs_are_never_written_over(logs: Path, tmp_path: Path) -> None:
