@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.text import count_text, printable
+from rewritelog.text import count_text, printable, some_text
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Opening neither waits for the writer of a pipe, nor makes a terminal the controlling one."""
@@ -100,6 +100,8 @@ class InputFile:
 PROVENANCE_NAME = "rewritelog.json"
 FORMAT, VERSION = "rewritelog provenance", 1
 _MOST_BYTES = 1 << 20
+_USUAL = {"recv": "shift", "total": "measured", "spread": "none"}
+"""The options that are given in any case, with the values that are not worth a word."""
 
 
 class Provenance(Struct, frozen=True):
@@ -116,7 +118,21 @@ class Provenance(Struct, frozen=True):
             f"by rewritelog {self.content.get('rewritelog')}: model {model.get('name')}{fitted}, "
             f"dilation {1.0 if dilation is None else dilation}"
         )
-        return printable(sentence)
+        return printable(", ".join([sentence, *self._other_options(options)]))
+
+    def _other_options(self, options: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the options beside the dilation that are not as usual."""
+        given = options.get("dilation_for")
+        pairs = (
+            [pair for pair in given if isinstance(pair, list)] if isinstance(given, list) else []
+        )
+        if factors := [f"{pair[1]} for {pair[0]}" for pair in pairs if len(pair) == 2]:
+            yield some_text(factors, 5)
+        for name, value in options.items():
+            is_other = name not in ("dilation", "dilation_for")
+            if is_other and value is not None and value != _USUAL.get(name):
+                text = ",".join(map(str, value)) if isinstance(value, list) else value
+                yield f"{name.replace('_', '-')} {text}"
 
     def _part(self, name: str) -> Mapping[str, Any]:
         part = self.content.get(name)

@@ -301,6 +301,23 @@ def test_output_says_where_it_comes_from(logs: Path, timings: Path, tmp_path: Pa
     assert rewritelog("info", logs, "--json").stdout.count('"provenance": null') == 1
 
 
+def test_a_rewrite_with_other_options_than_usual_is_told_with_them(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    """A dilation that no SEB had was all that `info` said, and what a rewrite of it warned of."""
+    out = tmp_path / "out"
+    usual = tmp_path / "usual"
+    assert rewritelog("rewrite", logs, usual, "--timings", timings).returncode == 0
+    factors = ("--dilation", "0.5", "--dilation-for", "*=0.9")
+    others = ("--total", "typical", "--recv", "keep", "--spread", "residual", "--seed", "3")
+    words = ("rewrite", logs, out, "--timings", timings)
+    assert rewritelog(*words, *factors, *others).returncode == 0
+    told = "dilation 0.5, 0.9 for *, recv keep, total typical, spread residual, seed 3"
+    assert told in " ".join(rewritelog("info", out).stdout.split())
+    assert warned(rewritelog("rewrite", out, "--dry-run"), told)
+    assert warned(rewritelog("rewrite", usual, "--dry-run"), "timing lines, dilation 1.0: its")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell: str) -> None:
     done = rewritelog("completion", shell)
