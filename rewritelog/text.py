@@ -402,6 +402,34 @@ def unused_patterns(
             yield pattern, ", or later patterns match, too" if place < len(patterns) else ""
 
 
+WARNINGS_SHOWN = 6
+"""Pages and notebooks fold further warnings away."""
+
+MOST_WARNINGS = 1_000
+"""They have at most this many; the report has all."""
+
+
+def folded(warnings: Sequence[str]) -> tuple[list[str], list[str], str]:
+    """Return the warnings to show, those to fold away, and the words for the latter."""
+    lines = [printable(warning) for warning in warnings[:MOST_WARNINGS]]
+    more = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")
+    if len(warnings) > MOST_WARNINGS:
+        more += f", {MOST_WARNINGS - WARNINGS_SHOWN:,} of them shown: the report has all"
+    return lines[:WARNINGS_SHOWN], lines[WARNINGS_SHOWN:], more
+
+
+def warnings_html(warnings: Sequence[str]) -> str:
+    """Return warnings as HTML, for a notebook; empty if there are none."""
+    from html import escape  # noqa: PLC0415 - only notebooks need it
+
+    def paragraphs(lines: Iterable[str]) -> str:
+        return "".join(f"<p>warning: {escape(line)}</p>" for line in lines)
+
+    shown, others, more = folded(warnings)
+    fold = f"<details><summary>{more}</summary>{paragraphs(others)}</details>" if others else ""
+    return paragraphs(shown) + fold
+
+
 class Lines(str):
     """A text of several lines, which a notebook shows as it is printed."""
 
@@ -414,7 +442,7 @@ class Lines(str):
 
 
 class Readable(ABC):
-    """A report: its `repr` is one line, and a notebook shows all of it."""
+    """A report: its `repr` is one line, and a notebook shows all of it, with its warnings."""
 
     @property
     def more(self) -> str:
@@ -441,7 +469,8 @@ class Readable(ABC):
         return f"<{type(self).__name__}: {shorten(self.top_lines()[0], _REPR_WIDTH)}>"
 
     def _repr_html_(self) -> str:
-        return Lines("\n".join(filter(None, (self.text(), self.details()))))._repr_html_()
+        text = Lines("\n".join(filter(None, (self.text(), self.details()))))
+        return text._repr_html_() + warnings_html(getattr(self, "warnings", ()))
 
 
 @dataclass(frozen=True)

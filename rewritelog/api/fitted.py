@@ -35,6 +35,7 @@ from rewritelog.text import (
     events_text,
     parameter_names,
     shorten,
+    warnings_html,
 )
 from rewritelog.timings.read import read_model_file, to_timings
 from rewritelog.timings.samples import Timings, TimingsLike, in_order_of
@@ -279,8 +280,10 @@ class FittedModel(Fitted):
 
     def _repr_html_(self) -> str:
         if not self.fits:
-            return TextTable(("event", ""), [(name, "") for name in self.events]).html()
-        return fits_table(self.fits.values()).html()
+            table = TextTable(("event", ""), [(name, "") for name in self.events])
+        else:
+            table = fits_table(self.fits.values())
+        return table.html() + warnings_html(self.warnings)
 
 
 def _number(value: float | None) -> float:

@@ -28,7 +28,7 @@ from rewritelog.options import PathLike
 from rewritelog.paths import to_input
 from rewritelog.progress import report_progress
 from rewritelog.running.engines import cores, in_threads
-from rewritelog.text import FAULTS_SHOWN, TextTable, count_text, events_text
+from rewritelog.text import FAULTS_SHOWN, TextTable, count_text, events_text, warnings_html
 
 PES_AT_A_TIME = 64
 """Param files that are read and scanned together."""
@@ -96,7 +96,8 @@ class Params(ParamRecords, frozen=True, eq=False):
     def _repr_html_(self) -> str:
         counts = np.bincount(self.event, minlength=len(self.events)).tolist()
         rows = [(name, f"{n:,}") for name, n in zip(self.events, counts, strict=False)]
-        return TextTable(("event", "records"), rows, most_rows=100).html()
+        table = TextTable(("event", "records"), rows, most_rows=100)
+        return table.html() + warnings_html(self.warnings)
 
 
 def read_params(

@@ -35,6 +35,7 @@ from rewritelog.text import (
     parameter_names,
     quoted,
     some_text,
+    warnings_html,
 )
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ class Timings(Struct, frozen=True, eq=False):
             for samples in self
         ]
         heads = ("event", "parameters", "samples", "least s", "most s")
-        return TextTable(heads, rows, most_rows=100).html()
+        return TextTable(heads, rows, most_rows=100).html() + warnings_html(self.warnings)
 
 
 TimingsLike: TypeAlias = Timings | PathsLike | Mapping[str, tuple[ArrayLike, ArrayLike]] | Any

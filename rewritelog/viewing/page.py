@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from rewritelog.errors import UsageTypeError
 from rewritelog.options import called
-from rewritelog.text import TextTable, count_text, printable
+from rewritelog.text import TextTable, folded, printable
 from rewritelog.viewing.extra import require
 
 POLICY = (
@@ -23,12 +23,6 @@ POLICY = (
     "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
 )
 """Content security policy: the page loads only what it contains, and may not use `eval`."""
-
-WARNINGS_SHOWN = 6
-"""Further warnings are folded away."""
-
-MOST_WARNINGS = 1_000
-"""A page has at most this many warnings; the report has all."""
 
 _PAGES = {
     "CompareReport": "compare_page:compare_page",
@@ -99,10 +93,7 @@ def page_text(
         script = script.replace(random_id, f"bokeh-{number}")  # so that equal runs make equal pages
         divs = {name: div.replace(random_id, f"bokeh-{number}") for name, div in divs.items()}
     resources = Resources(mode="inline", components=["bokeh"], log_level="error").render()
-    folded = warnings[WARNINGS_SHOWN:MOST_WARNINGS]
-    left_out = count_text(len(warnings) - WARNINGS_SHOWN, "more warning")
-    if len(warnings) > MOST_WARNINGS:
-        left_out += f", {len(folded):,} of them shown: the report has all"
+    shown, others, more = folded(warnings)
     data = [item for section in sections for item in section.data.items()]
     return rendered(
         "page.html",
@@ -114,9 +105,9 @@ def page_text(
         script=script,
         divs=divs,
         resources=resources if plots else "",
-        warnings=[printable(line) for line in warnings[:WARNINGS_SHOWN]],
-        folded=[printable(line) for line in folded],
-        more=left_out,
+        warnings=shown,
+        folded=others,
+        more=more,
         scripts=dict.fromkeys(["pages.js", *(part.script for part in sections if part.script)]),
         data={name: json_of(value) for name, value in data},
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
 import shutil
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -579,6 +581,26 @@ def test_predictions_of_records_say_what_they_are_and_are_written(
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + len(list(records))
     with pytest.raises(UsageError, match="output is for predictions of files, not of one call"):
         rewritelog.predict(fitted, ["Cell::bonded", "50"], output=tmp_path / "p.csv")
+
+
+def test_a_notebook_shows_warnings_and_folds_many_away(tmp_path: Path) -> None:
+    """Only `rewrite` said how many there were; the command line prints them."""
+    lines = [("k<b>", 1e-6, 1.0), ("k<b>", 2e-6, 1.0, 2.0), ("k<b>", 2e-6, 2.0, 4.0)]
+    path = write_timings(tmp_path / "t.txt", *lines)
+    fitted = rewritelog.fit(path)
+    other = rewritelog.verify(fitted, {"other": ([[1.0]], [1.0])})
+    shown: list[Any] = [rewritelog.read_timings(path), fitted, other]
+    shown.append(rewritelog.rewrite(CELLS, timings=path))
+    for each in shown:
+        page = each._repr_html_()
+        assert each.warnings
+        assert page.count("<p>warning: ") == len(each.warnings)
+        assert html.escape(each.warnings[0]) in page
+        assert ("<details>" in page) == (len(each.warnings) > 6)
+        assert "<b>" not in page
+        assert "\n" not in repr(each)
+    many = replace(other, warnings=tuple(map(str, range(30))))._repr_html_()
+    assert many.index("warning: 5<") < many.index("<details><summary>24 more") < many.index(": 6<")
 
 
 def test_reprs_are_short_and_notebooks_get_tables(
