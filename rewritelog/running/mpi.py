@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from traceback import walk_tb
 from typing import Any, TypeVar
 
 import numpy as np
@@ -90,8 +91,12 @@ class MpiEngine(Engine):
         if error is not None and not (self.leads and isinstance(error, Exception)):
             if not self.leads:
                 number = error.number if isinstance(error, Stopped) else signal.SIGTERM
-                self._comm.isend(Stopped(number, self._rank), dest=0, tag=_STOPS)
-            self._end.abort_with(error, grace_s=0 if self.leads else _GRACE_S)
+                sent: list[Any] = [frame for frame, _ in walk_tb(error.__traceback__)]
+                sent.append(self._comm.isend(Stopped(number, self._rank), dest=0, tag=_STOPS))
+                # MPI goes on sending, also a result from one of these frames: they stay in memory
+                self._end.abort_with(error, lambda: sent and self._comm.iprobe(), _GRACE_S)
+            else:
+                self._end.abort_with(error)
             return
         if self.leads:
             self._share(None)
@@ -106,7 +111,7 @@ class MpiEngine(Engine):
             if self._end.in_order.wait(_LONG_S):
                 return
             if self._end.is_alone():
-                self._end.abort_with(reason := Stopped(signal.SIGHUP), grace_s=0)
+                self._end.abort_with(reason := Stopped(signal.SIGHUP))
                 stop_from_thread(reason)
                 return
         stop_from_thread(self._comm.recv(source=self._mpi.ANY_SOURCE, tag=_STOPS))
@@ -184,6 +189,7 @@ class _JobEnd:
     def __init__(self) -> None:
         self.in_order = threading.Event()
         self._code = 1
+        self._advance: Callable[[], object] = bool
         self._grace_s = 0.0
         self._launcher = os.getppid()
         atexit.register(self._leave)
@@ -192,10 +198,16 @@ class _JobEnd:
         """Return whether the launcher is gone."""
         return os.getppid() != self._launcher
 
-    def abort_with(self, error: BaseException, *, grace_s: float) -> None:
-        """Abort the job when this process exits, or after a while if it does not."""
+    def abort_with(
+        self, error: BaseException, advance: Callable[[], object] = bool, grace_s: float = 0.0
+    ) -> None:
+        """Abort the job when this process exits, or after a while if it does not.
+
+        Before that, `advance` is called for a time of grace: a message to another rank, which may
+        be behind a large result, is only sent within calls of MPI.
+        """
         self._code = error.exit_code if isinstance(error, Stopped) else 1
-        self._grace_s = grace_s
+        self._advance, self._grace_s = advance, grace_s
         threading.Thread(target=self._leave_late, daemon=True).start()
 
     def _leave_late(self) -> None:
@@ -212,7 +224,10 @@ class _JobEnd:
             with suppress(OSError, AttributeError):
                 stream.flush()
         try:
-            time.sleep(self._grace_s)
+            until = time.monotonic() + self._grace_s
+            while time.monotonic() < until:
+                self._advance()
+                time.sleep(_SHORT_S)
         finally:
             reason = stopped()
             code = self._code if reason is None else reason.exit_code

@@ -17,6 +17,8 @@ import pytest
 from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+import rewritelog
+
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 MPIEXEC = shutil.which("mpiexec", path=str(SCRIPTS)) or shutil.which("mpiexec")
 
@@ -156,13 +158,24 @@ def ranks_of(mark: str) -> dict[int, int]:
     return processes
 
 
-def signalled(logs: Path, work: Path, rank: int, number: signal.Signals, after_s: float) -> None:
-    """Rewrite on three ranks, one of which gets a signal; the job must end, and leave nothing."""
+REWRITE = ("rewrite", "--dilation", "2")
+"""A command, and its options."""
+
+
+def signalled(
+    logs: Path,
+    work: Path,
+    rank: int,
+    number: signal.Signals,
+    after_s: float,
+    command: tuple[str, ...] = REWRITE,
+) -> None:
+    """Run a command on three ranks, one of which gets a signal: it must end, and leave nothing."""
     work.mkdir(exist_ok=True)
     mark = f"{os.getpid()}-{random.getrandbits(40)}"
     job = subprocess.Popen(
-        [str(MPIEXEC), "-n", "3", str(SCRIPTS / "rewritelog"), "rewrite", str(logs),
-         str(work / "out"), "--engine", "mpi", "--dilation", "2", "--quiet", "--force"],
+        [str(MPIEXEC), "-n", "3", str(SCRIPTS / "rewritelog"), command[0], str(logs),
+         str(work / "out"), "--engine", "mpi", *command[1:], "--quiet", "--force"],
         env={**os.environ, "MARK": mark}, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
@@ -221,6 +234,15 @@ def test_a_rank_that_is_ended_at_any_moment_ends_the_job(
     draw = random.Random(int(number))  # noqa: S311
     for step in range(15):
         signalled(logs, tmp_path / "work", step % 3, number, draw.uniform(0, 3))
+
+
+def test_a_rank_that_is_ended_while_it_sends_large_results_leaves_nothing(tmp_path: Path) -> None:
+    """Its notice to rank 0 waited behind the results: the job was aborted, and a draft stayed."""
+    logs = tmp_path / "in"
+    rewritelog.synth(logs, pes=256, sebs=4000, files=4)
+    for after_s in (0.7, 0.9, 1.1, 1.3):
+        export = ("export", "--to", "goal")
+        signalled(logs, tmp_path / "work", 1, signal.SIGTERM, after_s, export)
 
 
 def test_ranks_without_launcher_end_when_rank_0_is_killed() -> None:
