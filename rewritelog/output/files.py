@@ -276,7 +276,7 @@ def check_can_make_files(folder: Path) -> None:
         else:
             return
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def _check_mode(target: Path) -> None:

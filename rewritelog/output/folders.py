@@ -80,8 +80,15 @@ def new_folder(out: Path, *, force: bool = False, flush: bool = True) -> Iterato
                 raise
             _finish(out, target, draft, flush=flush)
     except OSError as error:
-        about = "" if error.filename in (None, str(out)) else f" ({error.filename})"
-        raise OutputError(f"{out}: cannot be written: {error.strerror or error}{about}") from error
+        raise _unwritable(out, error) from error
+
+
+def _unwritable(out: Path, error: OSError) -> OutputError:
+    """Return the error for a failure to write `out`, which names another file that it is about."""
+    about = "" if error.filename in (None, str(out)) else f" ({error.filename})"
+    if error.errno == errno.EXDEV:
+        about += "; it is of a lower layer of an overlay file system: remove it first"
+    return OutputError(f"{out}: cannot be written: {error.strerror or error}{about}")
 
 
 def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) -> None:
@@ -101,7 +108,7 @@ def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) 
         check_can_replace(target)
         check_can_make_files(next(folder for folder in target.parents if folder.exists()))
     except OSError as error:
-        raise OutputError(f"{out}: cannot be written: {error.strerror or error}") from error
+        raise _unwritable(out, error) from error
 
 
 @contextmanager
@@ -205,6 +212,8 @@ def _check_free(out: Path, target: Path, *, force: bool) -> None:
         raise OutputError(f"{out}: exists and is not a folder")
     if not target.is_dir():
         return
+    if target.is_mount():
+        raise OutputError(f"{out}: is a mount point, which no folder can replace: name one in it")
     if not force and any(target.iterdir()):
         raise _not_empty_error(out)
     with suppress(OSError, RuntimeError):  # a folder that was removed, a user without a home

@@ -80,6 +80,30 @@ def test_a_folder_is_replaced_where_none_is_renamed_over_another(
     assert {path.name for path in tmp_path.iterdir()} == {"in", "out"}
 
 
+def test_a_mount_point_is_refused_before_the_work(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last rename failed: Device or resource busy."""
+    out = tmp_path / "out"
+    out.mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == out)
+    with pytest.raises(OutputError, match="out: is a mount point"):
+        check_new_folder(out, [logs])
+
+
+def test_a_folder_of_a_lower_layer_stays_and_the_error_says_what_to_do(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine").write_text("x")
+    refuses(monkeypatch, Path, "rename", errno.EXDEV, lambda *paths: out in paths)
+    monkeypatch.setattr("rewritelog.output.folders._exchange", lambda *_names: False)
+    with pytest.raises(OutputError, match="lower layer of an overlay file system: remove it"):
+        rewrite(logs, out, RewriteOptions(dilation=2, force=True))
+    assert [path.name for path in out.iterdir()] == ["mine"]
+
+
 def test_files_that_appear_are_kept_where_no_folder_is_renamed_over_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
