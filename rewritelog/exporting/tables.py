@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +32,18 @@ def tables_part(kind: str, contents: Contents, /) -> Tables:
 
 def write_tables(folder: Path, kind: str, parts: Iterable[Tables]) -> dict[str, int]:
     """Write a file for each table; return the numbers of their rows."""
-    new_file: Callable[[Path, NamedColumns], Any] = _csv_file if kind == "csv" else _parquet_file
     counts = Counter(dict.fromkeys(TABLES, 0))
     with ExitStack() as opened:
-        writers = {}
+        writers = dict[str, Any]()
         for name, row in TABLES.items():
-            file = new_file(folder / f"{name}.{kind}", columns_of(np.empty(0, row)))
-            writers[name] = opened.enter_context(closing(file))
+            path, columns = folder / f"{name}.{kind}", columns_of(np.empty(0, row))
+            if kind == "csv":
+                writers[name] = opened.enter_context(path.open("x", newline="", encoding="utf-8"))
+                csv.writer(writers[name], lineterminator="\n").writerow(columns)
+            else:  # each table that is written becomes a row group
+                file = opened.enter_context(path.open("xb"))
+                writer = pyarrow()[1].ParquetWriter(file, _arrow_table(columns).schema)
+                writers[name] = opened.enter_context(closing(writer))
         for tables in parts:
             for name, (count, rows) in tables.items():
                 if count:
@@ -65,19 +70,6 @@ def _arrow_table(columns: NamedColumns) -> Any:
         if isinstance(values, np.ndarray):
             kinds[name] = arrow.from_numpy_dtype(values.dtype)
     return arrow.table(columns, schema=arrow.schema([(name, kinds[name]) for name in columns]))
-
-
-def _csv_file(path: Path, columns: NamedColumns) -> TextIO:
-    """Return a file for CSV, with its header line."""
-    file = path.open("x", newline="", encoding="utf-8")
-    csv.writer(file, lineterminator="\n").writerow(columns)
-    return file
-
-
-def _parquet_file(path: Path, columns: NamedColumns) -> Any:
-    """Return a file for Parquet, in which each table that is written becomes a row group."""
-    _, parquet = pyarrow()
-    return parquet.ParquetWriter(path, _arrow_table(columns).schema)
 
 
 def pyarrow() -> tuple[Any, Any]:

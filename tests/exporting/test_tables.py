@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,16 @@ def test_every_value_is_read_back(kind: Any, read: Any, log_set: Path, tmp_path:
         assert done.counts[name] == len(next(iter(columns.values())))
         for column, originals in columns.items():
             assert same(table.get(column, []), originals), (name, column)
+
+
+def test_parquet_is_written_whatever_the_bytes_of_its_folder(
+    sample_logs: Path, tmp_path: Path
+) -> None:
+    """It ended with a UnicodeEncodeError."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    out = tmp_path / os.fsdecode(b"\xff")
+    assert rewritelog.export(sample_logs / "cells", out, "parquet").counts["sebs"] == 676
+    assert len([*out.iterdir()]) == 6
 
 
 def test_brackets_and_records_are_those_of_the_logs(sample_logs: Path, tmp_path: Path) -> None:
