@@ -26,5 +26,9 @@ class BracketError(TraceBigSimError, ValueError):
     """`bracketed` cannot bracket this function with these parameters."""
 
 
+class CoreError(TraceBigSimError, ImportError):
+    """A compiled core is missing, or not built from its header."""
+
+
 class BracketWarning(UserWarning):
     """`start` and `end` do not pair up, or lines are not buffered; the program goes on."""

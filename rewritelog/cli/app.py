@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -29,9 +30,16 @@ from rewritelog.cli.words import (
     words_to_complete,
 )
 from rewritelog.commands.command import Command
-from rewritelog.errors import OutputWarning, RewriteLogError, UsageError, spelled_as_flags
+from rewritelog.errors import (
+    OutputError,
+    OutputWarning,
+    RewriteLogError,
+    UsageError,
+    spelled_as_flags,
+)
 from rewritelog.paths import STANDARD_STREAM, is_stdout
 from rewritelog.running import WRONG_USAGE, is_shared, this_job
+from tracebigsim.errors import CoreError
 
 if TYPE_CHECKING:
     from rewritelog.text import Readable
@@ -65,7 +73,7 @@ def _exit_code() -> int:
         return WRONG_USAGE
     except OutputLost as lost:
         return console.lost_output(lost)
-    except RewriteLogError as error:
+    except (RewriteLogError, CoreError) as error:
         code = WRONG_USAGE if isinstance(error, UsageError) else console.run.failure
         return _failed(error, str(error), code)
     except MemoryError as error:
@@ -162,10 +170,18 @@ def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
         finally:  # even if the reader of standard output has gone
             for path, text in ((command.report_file, json), (command.html, page)):
                 if path is not None:
-                    from rewritelog.output.files import write_text_file  # noqa: PLC0415
-
-                    write_text_file(path, text)
+                    _write_report(path, text, getattr(report, "out", None))
     return command.exit_code(result)
+
+
+def _write_report(path: Path, text: str, out: Path | None) -> None:
+    """Write a report or page; raise `OutputError`, which says whether the output is written."""
+    from rewritelog.output.files import write_text_file  # noqa: PLC0415
+
+    try:
+        write_text_file(path, text)
+    except OutputError as error:
+        raise OutputError(f"{error}{f'; {out} is written' if out else ''}") from error
 
 
 def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command[Any], Any] | None:

@@ -199,7 +199,7 @@ class Command(Options, Generic[Result], group=OUTPUT):
         for declared, kind, unopened in fields:
             opened = getattr(self, declared.field)
             for value in (opened, unopened) if kind.use == "input" else (opened,):
-                paths[kind.use] += _paths_in(value, kind)
+                paths["input" if kind.use == "text" else kind.use] += _paths_in(value, kind)
         paths["input"] += self.also_read()
         if not (paths["file"] or paths["folder"]):
             return
@@ -293,6 +293,9 @@ def _paths_in(value: Any, kind: Kind) -> Iterator[Path]:
     for item in _items(value):
         if isinstance(item, os.PathLike) or (isinstance(item, str) and kind.use != "text"):
             yield Path(item)
+        elif isinstance(item, str):
+            if ".py:" in item and (file := called("models.outside:file_of", item)):
+                yield Path(file)
         elif isinstance(inputs := getattr(item, "inputs", ()), tuple):  # not a column of a table
             yield from inputs
 

@@ -208,10 +208,16 @@ def import_named(name: str) -> Any:
         raise ModelError(f"model {name!r} cannot be imported: {what}{hint}") from error
 
 
+def file_of(name: str) -> str:
+    """Return the file of a model named `file.py:Class`; empty for any other name."""
+    in_file = _FILE.fullmatch(name)
+    return in_file["file"] if in_file else ""
+
+
 def run_file_of(name: str) -> None:
     """Run the file of a model named `file.py:Class`, as pickle cannot; it imports other models."""
-    if in_file := _FILE.fullmatch(name):
-        _run_file(in_file["file"])
+    if file := file_of(name):
+        _run_file(file)
 
 
 def _module_name(path: str) -> str:

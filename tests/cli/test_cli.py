@@ -352,6 +352,55 @@ def test_the_report_never_replaces_an_input(logs: Path, timings: Path, tmp_path:
         assert report.read_bytes() == before
 
 
+def test_the_program_of_a_model_is_never_replaced(
+    logs: Path, timings: Path, tmp_path: Path
+) -> None:
+    """A user's own file became a model file, a report, or vanished with the old OUT."""
+    (tmp_path / "out").mkdir()
+    program = tmp_path / "out" / "mine.py"
+    text = (
+        "from rewritelog.models.least_squares import LeastSquares\nclass Mine(LeastSquares): 'x'\n"
+    )
+    program.write_text(text)
+    model, given = f"{program}:Mine", ("--timings", timings)
+    for command in (
+        ("fit", timings, "--model", model, "-o", program),
+        ("rewrite", logs, tmp_path / "new", *given, "--model", model, "--report", program),
+        ("rewrite", logs, tmp_path / "out", *given, "--model", model, "--force"),
+        ("compare", timings, "--models", model, "--report", program),
+    ):
+        failed(run(*command), 1, "the output would replace")
+        assert program.read_text() == text
+
+
+def test_a_report_that_cannot_be_written_at_the_end_says_that_the_logs_are(
+    logs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = run("rewrite", logs, out, "--dilation", "2", "--report", "/dev/full", "--quiet")
+    failed(done, 1, f"No space left on device; {out} is written")
+    assert (out / "bgTrace").is_file()
+
+
+def test_a_core_that_is_missing_is_one_line(logs: Path) -> None:
+    """It was sixty lines of traceback."""
+    program = textwrap.dedent("""
+        import ctypes, runpy, sys
+        plain = ctypes.CDLL
+        def load(name, *args, **more):
+            return plain(str(name).replace("libcore.so", "missing.so"), *args, **more)
+        ctypes.CDLL = load
+        sys.argv[1:] = sys.argv[1:] or ["--help"]
+        runpy.run_module("rewritelog", run_name="__main__")
+    """)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "check", str(logs)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    failed(done, 1, "the compiled core is missing or unusable")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_name_cannot_command_the_terminal(tmp_path: Path, timings: Path) -> None:
     folder = write_logs(tmp_path / "in", [[seb(0, 1, name=b"\x1b[2Jevil", events=bracket(0, 1))]])
     (folder / "param.0").write_bytes(b"0 TRACEBIGSIM: event:{ \xc2\x9b31m } params:{ 1 }\n")

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracebigsim.errors import CoreError
+
 _NUMBERS: dict[str, tuple[Any, str]] = {
     "bool": (ctypes.c_bool, "?"),
     "uint8_t": (ctypes.c_uint8, "u1"),
@@ -46,20 +48,21 @@ class Library:
     """The dtype of each struct."""
 
     def __init__(self, folder: Path) -> None:
-        """Load `libcore.so`; raise `ImportError` if it is missing, or not built from `core.h`."""
+        """Load `libcore.so`; raise `CoreError` if it is missing, or not built from `core.h`."""
         header = (folder / "core.h").read_bytes()
         mend = "reinstall the package, or run tracebigsim/core/build.py in a checkout"
         try:
             self._loaded = ctypes.CDLL(str(folder / "libcore.so"))
         except OSError as error:
-            why = f"the compiled core is missing or unusable ({error}): {mend}"
-            raise ImportError(why) from error
+            raise CoreError(
+                f"the compiled core is missing or unusable ({error}): {mend}"
+            ) from error
         try:
             built_from = ctypes.c_uint32.in_dll(self._loaded, "header_crc32").value
         except ValueError:
             built_from = None
         if built_from != zlib.crc32(header):
-            raise ImportError(f"{folder}/libcore.so is older than its header: {mend}")
+            raise CoreError(f"{folder}/libcore.so is older than its header: {mend}")
         text = _COMMENT.sub(" ", header.decode())
         constants = dict[str, int]()
         for body in _ENUM.findall(text):
