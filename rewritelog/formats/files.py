@@ -22,9 +22,13 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def paths_in(folder: Path) -> list[Path]:
-    """Return the sorted entries of a folder; raise `RewriteLogError` if it cannot be read."""
+    """Return the sorted entries of a folder; raise `RewriteLogError` if it cannot be read.
+
+    Hidden ones are left out: macOS adds a file `._NAME` to others, and a draft is no output yet.
+    """
     try:
-        return sorted(folder.iterdir(), key=attrgetter("name"))
+        paths = (path for path in folder.iterdir() if not path.name.startswith("."))
+        return sorted(paths, key=attrgetter("name"))
     except OSError as error:
         raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
 

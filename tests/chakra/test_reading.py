@@ -370,6 +370,8 @@ def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
         assert [unit.rank for unit in opened(path).files] == [0, 1]
     assert [unit.rank for unit in opened(folder / "run.1.et").files] == [1]
     assert open_chakra(tmp_path / "nothing") is None
+    (folder / "._run.0.et").write_bytes(b"what macOS adds to files on drives of other systems")
+    assert [unit.rank for unit in opened(folder).files] == [0, 1]
     (folder / "other.0.et").write_bytes(trace([], METADATA))
     with pytest.raises(RewriteLogError, match="several names, other, run"):
         open_chakra(folder)
