@@ -12,6 +12,7 @@ from rewritelog import units
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats.bgtrace.heads import SUMMARY_NAME
 from rewritelog.formats.bgtrace.logset import LogSet, open_log_set
+from rewritelog.formats.files import paths_in
 from rewritelog.formats.traces import AnyTraces, Opened, Traces
 from rewritelog.options import PathLike
 from rewritelog.paths import input_exists, to_input, to_path
@@ -84,7 +85,7 @@ def is_log_set(path: Path) -> bool:
 def to_many_traces(sets: TracesLike | Iterable[TracesLike], what: str) -> tuple[AnyTraces, ...]:
     """Return open logs or traces; raise `UsageError` for none.
 
-    A folder of folders with log sets, or else with traces, stands for all of these.
+    A folder of folders with log sets or traces stands for all of these.
     """
     named = [sets] if isinstance(sets, str | os.PathLike | Opened) else units.items_of(sets)
     if named is None:
@@ -106,9 +107,15 @@ def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
         return [logs]
     if traces := open_event_traces(path):
         return [traces]
-    paths = sorted(path.iterdir(), key=_by_numbers)
-    traces_in = (open_event_traces(path) for path in paths if path.is_dir())
-    return [*filter(is_log_set, paths)] or [*filter(None, traces_in)] or [logs]
+    paths = sorted(paths_in(path), key=_by_numbers)
+    return [found for path in paths if (found := _set_in(path))] or [logs]
+
+
+def _set_in(path: Path) -> Path | Traces | None:
+    """Return the log set or the traces in a folder; None for another folder, or a file."""
+    if is_log_set(path):
+        return path
+    return open_event_traces(path) if path.is_dir() else None
 
 
 def _by_numbers(path: Path) -> list[tuple[str, int]]:

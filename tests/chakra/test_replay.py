@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -823,6 +824,12 @@ def test_a_folder_of_folders_of_traces_stands_for_all_of_them(tmp_path: Path) ->
     table = json.loads(run("replay", tmp_path / "runs", "--json").stdout)
     assert [row["pes"] for row in table["runs"]] == [2, 10]
     assert [row["predicted_s"] for row in table["runs"]] == pytest.approx([2e-6, 10e-6])
+    draft = tmp_path / "runs/.p20.rewritelog-0123abcd"  # of a rewrite that has not ended
+    shutil.copytree(SAMPLE_LOGS / "cells", draft)
+    assert json.loads(run("replay", tmp_path / "runs", "--json").stdout) == table
+    draft.rename(tmp_path / "runs/p20")
+    with pytest.raises(UsageError, match=r"p2 has Chakra execution traces.*p20 has bgTrace logs"):
+        rewritelog.replay(tmp_path / "runs")
 
 
 def test_a_sweep_of_dilations_and_networks_by_hand(tmp_path: Path) -> None:
