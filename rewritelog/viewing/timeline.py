@@ -162,8 +162,6 @@ class TimelineView(Struct, frozen=True, dict=True):
     colour_by: ColourBy
     names: tuple[str, ...]
     """The names with a colour of their own, made printable, by falling total time."""
-    other_names: int
-    """Number of names that share a colour."""
     columns: int
     panels: tuple[Panel, ...] = ()
 
@@ -181,7 +179,7 @@ class TimelineView(Struct, frozen=True, dict=True):
     def layers(self) -> list[tuple[str, str]]:
         """The label and the colour of each layer."""
         if self.colour_by == "name":
-            others = [(f"{self.other_names:,} other names", OTHER), ("inside brackets", BRACKET)]
+            others = [("other names", OTHER), ("inside brackets", BRACKET)]
         else:
             others = [("other brackets", OTHER), ("SEBs outside of events", OUTSIDE)]
         return [*zip(self.names, COLOURS, strict=False), *others]
@@ -232,13 +230,14 @@ class TimelineView(Struct, frozen=True, dict=True):
         return self.from_s + columns / columns[-1] * (self.to_s - self.from_s), shares
 
     def over_time_json(self, panel: Panel) -> dict[str, Any]:
-        """Return the shares over time in steps, as JSON types."""
+        """Return the shares over time in steps of the layers that are shown, as JSON types."""
         edges, shares = self.in_steps(panel)
         return {
             "run": panel.run.label,
             "bounds_s": edges.tolist(),
             "shares": {
-                label: shares[:, layer].tolist() for layer, (label, _) in enumerate(self.layers)
+                self.layers[layer][0]: shares[:, layer].tolist()
+                for layer in sorted(self.shown_layers)
             },
         }
 
@@ -294,9 +293,8 @@ def timeline_view(
     for extent in extents:
         seconds.update(extent.event_s if colour_by == "event" else extent.name_s)
     ranked = sorted(seconds, key=lambda name: (-seconds[name], name))
-    names, other_names = tuple(ranked[: len(COLOURS)]), max(0, len(ranked) - len(COLOURS))
-    times = _window(runs[0], extents, *window)
-    view = TimelineView(shown_pes, *times, colour_by, names, other_names, columns)
+    names, times = tuple(ranked[: len(COLOURS)]), _window(runs[0], extents, *window)
+    view = TimelineView(shown_pes, *times, colour_by, names, columns)
     panels = [_panel(run, extent, view, seed) for run, extent in zip(runs, extents, strict=True)]
     view = replace(view, panels=tuple(panels))
     if not view.shown_layers:

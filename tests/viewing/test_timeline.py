@@ -20,6 +20,7 @@ from commands import rewritelog as run
 from logbuilder import bracket, message, seb, write_logs, write_params
 from many_sebs import write_many
 
+import rewritelog
 from rewritelog import LogSet, open_logs
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import DamagedLogError, UsageError
@@ -267,9 +268,21 @@ def test_colours_are_of_what_takes_time_in_the_picture(tmp_path: Path) -> None:
     logs = open_logs(folder)
     for drawn, end_s in ((Run(logs), 5.25), (replayed(logs), 0.75)):
         view = timeline_view([drawn], [0], (None, end_s), "name")
-        assert (view.names, view.other_names) == (("first", "then"), 0)
+        assert view.names == ("first", "then")
         assert timeline_view([drawn], [0]).colour_by == "event"
         assert timeline_view([drawn], [1]).colour_by == "name"  # there are no events
+
+
+def test_shares_over_time_are_of_the_colours_in_the_picture(tmp_path: Path) -> None:
+    """One was of `0 other names`, and those of other pictures had other numbers in their names."""
+    pytest.importorskip("matplotlib")
+    line = [seb(k, k + 1, name=b"k%02d" % k) for k in range(len(COLOURS) + 2)]
+    logs = write_logs(tmp_path / "logs", [line])
+    shares = rewritelog.timeline(logs, kind="svg").over_time[0]["shares"]
+    assert list(shares) == [f"k{k:02}" for k in range(len(COLOURS))] + ["other names"]
+    assert np.mean(shares["other names"]) == pytest.approx(2 / len(line))
+    (few,) = rewritelog.timeline(logs, until_s=1.5, kind="svg").over_time
+    assert list(few["shares"]) == ["k00", "k01"]
 
 
 def test_messages_are_those_between_pes_that_are_drawn(tmp_path: Path) -> None:
