@@ -126,7 +126,7 @@ class ChromeMaker(Struct, frozen=True):
 
 
 def node_events(
-    traces: Traces, part: Part, run: ReplayedRun | None, interval: tuple[float, float]
+    traces: Traces, part: Part, run: ReplayedRun | None, interval_us: tuple[float, float]
 ) -> TraceEvents:
     """Return the nodes of a part as slices: a process for each rank, a track for each lane.
 
@@ -145,8 +145,7 @@ def node_events(
         start_ns, end_ns = (np.rint(1e9 * s[seb]) for s in (run.times.start_s, run.times.end_s))
         start_us, duration_us = start_ns / 1e3, (end_ns - start_ns) / 1e3
         tracks = nodes.lanes.track[run.workload.sebs.pe[seb]]
-    from_us, until_us = (_US_PER_S * bound_s for bound_s in interval)
-    within = (start_us <= until_us) & (start_us + duration_us >= from_us)
+    within = (start_us <= interval_us[1]) & (start_us + duration_us >= interval_us[0])
     columns = [part[name] for name in ("id", "name", "type")]
     columns += [tracks, start_us, duration_us]
     events = [

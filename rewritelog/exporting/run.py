@@ -28,7 +28,7 @@ from rewritelog.exporting.programs import load_program
 from rewritelog.exporting.simgrid import simgrid_part, write_simgrid
 from rewritelog.exporting.tables import pyarrow, tables_part, write_tables
 from rewritelog.formats.bgtrace.params import about_malformed, about_none, list_params
-from rewritelog.formats.traces import Traces
+from rewritelog.formats.traces import Traces, first_start_us
 from rewritelog.output.folders import new_folder
 from rewritelog.replaying.network import Network
 from rewritelog.replaying.replay import prepare, replay_workload
@@ -163,16 +163,20 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
         )
     ranks = set(chosen_pes(options.pes, traces.pes, traces.terms.lane) or traces.pes)
     units = [unit for unit in traces.files if unit.rank in ranks]
-    run, of_replay = None, list[str]()
+    run, of_replay, first_us = None, list[str](), 0
     if network is not None:
         prepared = prepare(traces, DurationOptions(), recorded=network.recorded)
         run = replay_workload(prepared.workload, prepared.case(network))
         of_replay = prepared.workload.warnings([network], [run])
+    elif options.interval != ALWAYS:
+        first_us = min(filter(None, traces.map(first_start_us)), default=0)
+    from_s, until_s = options.interval
+    interval_us = first_us + 1e6 * from_s, first_us + 1e6 * until_s
 
     def events() -> Iterator[TraceEvents]:
         for unit in units:
             for part in traces.read(unit):
-                yield node_events(traces, part, run, options.interval)
+                yield node_events(traces, part, run, interval_us)
             yield rank_name(unit.rank)
 
     with new_folder(options.out, force=options.force) as folder:

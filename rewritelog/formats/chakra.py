@@ -149,9 +149,6 @@ _COLUMNS: dict[str, Callable[[NodePart], Any]] = {
     "duration_us": lambda part: part.nodes["duration_us"].copy(),
     "duration_s": lambda part: part.nodes["duration_us"] / _PER_S,
     "start_us": lambda part: part.nodes["start_us"].copy(),
-    "start_s": lambda part: np.where(
-        part.nodes["start_us"] > 0, part.nodes["start_us"] / _PER_S, np.nan
-    ),
     "shapes": lambda part: part.texts("shapes_", part.nodes),
     "on_host": lambda part: part.number("is_cpu_op") > 0,
     "lane": _lanes,

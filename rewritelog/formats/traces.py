@@ -94,8 +94,8 @@ class Events:
 
     - `id`, by which other events name it; `type`, an index into `types` of its traces
     - `name`, and `shapes` of its inputs, `Texts`
-    - `duration_s`; `start_s`, NaN if it is not recorded; `duration_us` and `start_us`, numbers of
-      64 bits without a sign as they are in the file, 0 if it is not recorded
+    - `duration_s`; `duration_us` and `start_us`, numbers of 64 bits without a sign as they are in
+      the file, 0 if it is not recorded; starts may be times of a clock that began long before
     - `on_host`, whether it runs on a CPU; `lane`, its thread on the CPU or stream on the device;
       `group`, `Texts`: the name of the processes that take part in a collective
     - `waits`, for how many events it waits, and `data_waits`, for how many of these because of
@@ -464,6 +464,12 @@ def communicating(events: Events, kind: int) -> Ints:
 def kinds_of(events: Events, rows: Ints) -> Floats:
     """Return the types and sizes of collectives, shape (2, rows); no type is an all-reduce."""
     return np.asarray(np.nan_to_num([events["comm_type"][rows], events["comm_size"][rows]]))
+
+
+def first_start_us(parts: Iterable[Events]) -> int:
+    """Return the first recorded start, from which the times of traces count; 0 if there is none."""
+    starts = (part["start_us"][part["start_us"] > 0] for part in parts)
+    return min((int(of_part.min()) for of_part in starts if len(of_part)), default=0)
 
 
 def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:

@@ -353,7 +353,7 @@ def _survey_of_rank(types: Sequence[str], parts: Iterator[Part]) -> Survey:
         survey.counts.update(
             dependencies=len(part["waited_for"]),
             zero=int(np.count_nonzero(micros == 0)),
-            started=int(np.count_nonzero(~np.isnan(part["start_s"]))),
+            started=int(np.count_nonzero(part["start_us"])),
         )
     return survey
 

@@ -103,7 +103,7 @@ def _run(logs: AnyTraces, first: AnyTraces, *, replayed: bool) -> Run:
         )
     if isinstance(logs, LogSet):
         return Run(logs, params=params)
-    events = joined(list(logs.map(partial(loaded, more=("lane", "group", "start_s")))))
+    events = joined(list(logs.map(partial(loaded, more=("lane", "group", "start_us")))))
     lanes, lane = lanes_of(logs, events, by_group=True)
     spans = Spans.of_events(events, lane)
     if not spans.finite.any():

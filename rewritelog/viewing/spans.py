@@ -15,7 +15,7 @@ from rewritelog.formats.bgtrace.blocks import LoadedBlock
 from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import Paired, ParamFolder, ParamNotes, read_params
 from rewritelog.formats.bgtrace.records import MESSAGE_ROW, Records, message_rows, records_of
-from rewritelog.formats.traces import Events
+from rewritelog.formats.traces import Events, first_start_us
 from rewritelog.replaying.replay import ReplayedRun
 from rewritelog.running.locks import cached_property
 from rewritelog.text import NO_NAME, printable
@@ -102,10 +102,15 @@ class Spans(Struct, frozen=True, dict=True):
 
     @classmethod
     def of_events(cls, events: Events, lane: Ints) -> Spans:
-        """Return the spans of nodes of traces; `lane` is the thread, stream or network of each."""
-        end_s = events["start_s"] + events["duration_s"]
-        named = (lane, events["number"], events["start_s"], end_s, events["name"].number)
-        return cls._of(events["name"].distinct, named)
+        """Return the spans of nodes of traces, in seconds since their first start.
+
+        `lane` is the thread, stream or network of each.
+        """
+        start_us = events["start_us"]
+        since_first_us = start_us - np.uint64(first_start_us([events]))
+        start_s = np.where(start_us > 0, since_first_us / 1e6, np.nan)
+        end_s, names = start_s + events["duration_s"], events["name"]
+        return cls._of(names.distinct, (lane, events["number"], start_s, end_s, names.number))
 
     @cached_property
     def finite(self) -> Flags:

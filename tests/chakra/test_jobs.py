@@ -967,6 +967,26 @@ def test_a_timeline_has_a_row_for_each_thread_and_stream(traces: Path, tmp_path:
         rewritelog.timeline(timed, kind="svg", messages=True)
 
 
+def test_times_count_from_the_first_start_of_any_rank(tmp_path: Path) -> None:
+    """Seconds since 1970 have a resolution of 0.24 µs, and no bound that anybody could type."""
+    pytest.importorskip("matplotlib")
+    since_1970 = 1_700_000_000_000_000
+    ranks = [
+        [node(k, "ab"[k % 2], 1, start=since_1970 + late + k) for k in range(1, 9)]
+        for late in (1, 0)
+    ]
+    traces = write_traces(tmp_path / "traces", ranks)
+    picture = rewritelog.timeline(traces, kind="svg", pes=[1])
+    (times,) = picture.over_time
+    assert (times["bounds_s"][0], times["bounds_s"][-1]) == (0, pytest.approx(9e-6))
+    assert [np.mean(times["shares"][name]) * 9 for name in "ab"] == pytest.approx([4, 4])
+    rewritelog.timeline(traces, kind="svg", until_s="3us")
+    exported = rewritelog.export(traces, tmp_path / "out", "chrome", pes=[0], until_s="3.5us")
+    assert exported.counts["nodes"] == 3  # after 1, 2 and 3 µs
+    events = json.loads((tmp_path / "out/trace.json").read_text())["traceEvents"]
+    assert [e["ts"] - since_1970 for e in events if e["ph"] == "X"] == [2, 3, 4]
+
+
 def test_rows_of_a_timeline_are_never_those_of_other_streams(tmp_path: Path) -> None:
     """The second of two traces was drawn with the names of the streams of the first."""
     pytest.importorskip("matplotlib", reason="the extra view is not installed")
