@@ -47,10 +47,10 @@ _WARNINGS = {
     "invalid": ("dependency", "left out: {} not on an earlier SEB"),
     "not finite": ("SEB", "{} left out: a time is not finite"),
     "overlapping": (
-        "SEB",
+        "slice",
         (
-            "{} begin before the last one of their PE has ended, so that viewers leave them out: "
-            "export what `rewritelog replay` writes with {write}"
+            "{} left out by viewers for beginning within another one of the same track and ending "
+            "after it: {without_overlaps}"
         ),
     ),
 }
@@ -137,15 +137,18 @@ def export(options: ExportCommand) -> Exported:
             counts = {kind: counted[kind] for kind in SEB_KINDS}
         else:
             counts = write_tables(folder, options.to, parts(partial(tables_part, options.to)))
-    warnings = [*about_malformed(malformed), *_about_left_out(counted), *remarks]
+    without_overlaps = f"export what `rewritelog replay` writes with {spelled('write')}"
+    left_out = _about_left_out(counted, without_overlaps)
+    warnings = [*about_malformed(malformed), *left_out, *remarks]
     warnings += _about_time(options, counts)
     return Exported(options.out, options.to, len(pes), counts, tuple(warnings))
 
 
-def _about_left_out(counts: Counter[str]) -> Iterator[str]:
+def _about_left_out(counts: Counter[str], without_overlaps: str) -> Iterator[str]:
     for kind, (noun, text) in _WARNINGS.items():
         if counts[kind]:
-            yield text.format(count_text(counts[kind], noun), write=spelled("write"))
+            counted = count_text(counts[kind], noun)
+            yield text.format(counted, without_overlaps=without_overlaps)
 
 
 def _about_time(options: ExportCommand, counts: Mapping[str, int]) -> Iterator[str]:
@@ -190,7 +193,9 @@ def _export_traces(traces: Traces, options: ExportCommand, network: Network | No
                 f"{traces.path}: no start times are recorded, so there is no time axis: "
                 f"{spelled('replayed', True)} takes those of a replay"
             )
-    warnings = [*of_replay, *_about_time(options, counts)]
+    without_overlaps = f"{spelled('replayed', True)} takes the times of a replay"
+    warnings = [*of_replay, *_about_left_out(counted, without_overlaps)]
+    warnings += _about_time(options, counts)
     if left_out and run is None:
         warnings.insert(0, f"{count_text(left_out, 'node')} left out: no start is recorded")
     return Exported(options.out, options.to, len(units), counts, tuple(warnings), traces.terms.lane)

@@ -867,6 +867,10 @@ def test_chrome_export_has_the_nodes_with_a_start(traces: Path, tmp_path: Path) 
     ]
     assert report.warnings == ("1 node left out: no start is recorded",)
     assert report.text().endswith(": 1 rank for chrome: 1 node")
+    slow = write_traces(tmp_path / "slow", [[node(k, start=5 * k) for k in (1, 2, 3)]] * 2)
+    (overlapping,) = rewritelog.export(slow, tmp_path / "overlapping", "chrome").warnings
+    assert overlapping.startswith("2 slices left out by viewers")
+    assert not rewritelog.export(slow, tmp_path / "replayed", "chrome", replayed=True).warnings
     until = rewritelog.export(timed, tmp_path / "until", "chrome", until_s="5us")
     assert until.counts["nodes"] == 1
     late = rewritelog.export(timed, tmp_path / "late", "chrome", from_s="20us")

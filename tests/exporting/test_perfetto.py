@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chakrabuilder import node, write_traces
 from exporting.perfetto_reader import opened
+from exporting.test_chrome import overlapping_sebs
 from oracle import SAMPLE_LOGS
 
 import rewritelog
 from rewritelog import open_logs
+from rewritelog.text import count_text
 
 NANOSECOND = 1e-9
 """Perfetto keeps whole ones."""
@@ -38,15 +41,22 @@ from flow f
 
 
 @pytest.mark.slow
-def test_sebs_that_a_viewer_would_drop_are_told(tmp_path: Path) -> None:
+def test_slices_that_perfetto_drops_are_told(tmp_path: Path) -> None:
     rewritelog.rewrite(SAMPLE_LOGS / "cells", tmp_path / "slow", dilation=3)
-    overlapping = rewritelog.export(tmp_path / "slow", tmp_path / "out", "chrome")
-    with opened(tmp_path / "out" / "trace.json") as perfetto:
-        (dropped,) = perfetto.rows("select value from stats where name like 'slice_drop_overl%'")
-    assert dropped["value"] > 0
-    assert "begin before the last one of their PE has ended" in overlapping.warnings[0]
+    nodes = [[node(k, duration=25, start=10 * k) for k in range(1, 99)]] * 2
+    traces = write_traces(tmp_path / "traces", nodes)
+    for logs in (tmp_path / "slow", traces, overlapping_sebs(tmp_path / "logs")):
+        overlapping = rewritelog.export(logs, tmp_path / "out", "chrome", force=True)
+        with opened(tmp_path / "out/trace.json") as perfetto:
+            (dropped,) = perfetto.rows(
+                "select value from stats where name like 'slice_drop_overl%'"
+            )
+        assert dropped["value"] > 0
+        told = f"{count_text(dropped['value'], 'slice')} left out by viewers"
+        assert overlapping.warnings[0].startswith(told)
     rewritelog.replay(tmp_path / "slow", write=tmp_path / "replayed", gains=0)
     assert not rewritelog.export(tmp_path / "replayed", tmp_path / "out2", "chrome").warnings
+    assert not rewritelog.export(traces, tmp_path / "out3", "chrome", replayed=True).warnings
 
 
 @pytest.mark.slow
