@@ -175,6 +175,9 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
     entries = read_toml(read.text, read.name).document
     quantities = {key: value for key, value in entries.items() if key not in ("name", "source")}
     try:
-        return Network(name=entries.get("name", "")).with_quantities(quantities)
+        network = Network(name=entries.get("name", "")).with_quantities(quantities)
     except UsageError as error:
         raise RewriteLogError(f"{path}: {error}") from error
+    if network.recorded:
+        raise RewriteLogError(f"{path}: has neither latency nor bandwidth: give at least one")
+    return network

@@ -88,6 +88,8 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
         ("latency = ", "machine.toml: is not TOML: Invalid value"),
         ("latency = '3 parsec'", "machine.toml: latency: '3 parsec' is not a time"),
         ("bandwidth = 0", "machine.toml: bandwidth must be above 0"),
+        ("", "machine.toml: has neither latency nor bandwidth"),
+        ('name = "Torus"\nnode_latency = "1us"\n', "has neither latency nor bandwidth"),
         ("a = " + "[\n" * 5000, "is nested too deep"),
     ):
         machine.write_text(text)
