@@ -108,9 +108,10 @@ class Network:
         `recorded` is the text for a network without latency and bandwidth, if not the usual one.
         """
         parts = list[str]()
-        if self.recorded:
+        is_recorded = self.recorded and not {"latency", "bandwidth"} & {*varied}
+        if is_recorded:
             parts.append(recorded or "each message with its recorded transit time")
-        usual = {} if self.recorded else {"latency": 0.0, "bandwidth": math.inf}
+        usual = {} if is_recorded else {"latency": 0.0, "bandwidth": math.inf}
         for option, quantity in QUANTITIES.items():
             value = getattr(self, _FIELDS[option]) or usual.get(option)
             if value is None or option in varied:

@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -56,7 +56,7 @@ def axes_of(vary: object, what: str) -> Axes:
 
     Raise `UsageError` for names that are unknown or repeated, for none, and for too many points.
     """
-    axes: dict[str, dict[str, Any]] = {}
+    values_of: dict[str, Sequence[Any]] = {}
     for key, values in pairs(vary, what):
         name = key.strip().replace("_", "-")
         several = listed(values, what) if isinstance(values, str) else units.items_of(values)
@@ -64,10 +64,13 @@ def axes_of(vary: object, what: str) -> Axes:
         if name not in SWEPT or not several:
             names = ", ".join(SWEPT)
             raise UsageError(f"{what} {key}: expected NAME=VALUE,VALUE,…; the names are {names}")
-        if name in axes:
+        if name in values_of:
             raise UsageError("a sweep can vary each quantity only once")
-        axis = axes[name] = dict[str, Any]()
-        for text, number in (_written(value, name, f"{what} {name}") for value in several):
+        values_of[name] = several
+    axes: dict[str, dict[str, Any]] = {name: {} for name in values_of}
+    for name, axis in axes.items():
+        for value in values_of[name]:
+            text, number = _written(value, name, f"{what} {name}", axes)
             if axis.setdefault(text, number) != number:
                 raise UsageError(f"{what} {name}: two different values would be called {text!r}")
     points = math.prod(map(len, axes.values()))
@@ -78,10 +81,13 @@ def axes_of(vary: object, what: str) -> Axes:
     return axes
 
 
-def _written(value: object, name: str, what: str) -> tuple[str, Any]:
-    """Return a value of an axis as text, and as a number or a network."""
+def _written(value: object, name: str, what: str, varied: Collection[str]) -> tuple[str, Any]:
+    """Return a value of an axis as text, and as a number or a network.
+
+    The text of a network without a name has no quantities that are `varied` beside it.
+    """
     if isinstance(value, Network) and name == MACHINE:
-        return value.name or value.text(), value
+        return value.name or value.text(varied=varied) or "unnamed", value
     if name == MACHINE:
         machine = str(value).strip()
         return machine, to_machine(machine, what)

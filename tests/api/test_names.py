@@ -420,10 +420,29 @@ def test_a_sweep_takes_networks_as_machines_and_an_infinite_bandwidth() -> None:
     near, far = (rewritelog.Network(latency) for latency in (1e-6, 1e-3))
     swept = rewritelog.sweep(CELLS, {"machine": [near, far], "bandwidth": [math.inf, 1e9]})
     assert [point.values for point in swept.points[:2]] == [
-        ("latency 1 µs, infinite bandwidth", "inf"),
-        ("latency 1 µs, infinite bandwidth", "1GB/s"),
+        ("latency 1 µs", "inf"),
+        ("latency 1 µs", "1GB/s"),
     ]
     assert swept.points[0].predicted_s < swept.points[2].predicted_s
+
+
+@pytest.mark.parametrize(
+    ("network", "vary", "label"),
+    [
+        (rewritelog.Network("5us", "1GB/s"), ["latency"], "bandwidth 1 GB/s"),
+        (rewritelog.Network("5us", "1GB/s"), ["latency", "bandwidth"], "unnamed"),
+        (rewritelog.Network("5us", "1GB/s"), ["dilation"], "latency 5 µs, bandwidth 1 GB/s"),
+        (rewritelog.Network(), ["latency"], "infinite bandwidth"),
+    ],
+)
+def test_a_network_in_a_sweep_is_not_labelled_with_what_is_varied(
+    network: rewritelog.Network, vary: list[str], label: str
+) -> None:
+    """A point of 1 µs was said to have 5 µs, or the recorded transit times."""
+    values = {"latency": "1us", "bandwidth": "2GB/s", "dilation": 1}
+    grid: dict[str, list[Any]] = {name: [values[name]] for name in vary}
+    (point,) = rewritelog.sweep(CELLS, {"machine": [network], **grid}).points
+    assert point.values[0] == label
 
 
 def test_errors_are_of_the_matching_built_in_kind() -> None:
