@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from rewritelog.errors import UsageError, UsageTypeError, spelled
 from rewritelog.options import (
@@ -239,6 +239,11 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
                 raise UsageError(f"give {spelled('dilation')} or {spelled('speedup')}, not both")
             settle(self, dilation=1 / self.speedup, speedup=None)
             check_factor("the dilation", self.dilation)
+
+    def as_recorded(self) -> Self:
+        """Return the options without what gives SEBs new durations."""
+        none: dict[str, Any] = dict.fromkeys(("fitted", *_OF_A_FIT, "dilation", "dilation_for"))
+        return replace(self, **none)
 
 
 class OutputOptions(NodeChoice, Flush, Force, DurationOptions, group=OUTPUT):

@@ -117,7 +117,7 @@ class ReplayCommand(ReplayOptions, NetworkOptions, Command["ReplayReport"]):
         metavar="LOGS...", kw_only=False,
     )  # fmt: skip
     against: OptionalTraces = option(
-        "Compare with another log set, replayed with the same options, as the state before.",
+        "Compare with the state before: other logs with the same options, or LOGS as recorded.",
         default=None, metavar="OTHER",
     )  # fmt: skip
     html: OptionalOutput = option(

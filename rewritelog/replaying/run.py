@@ -67,7 +67,9 @@ def replay_runs(command: ReplayCommand) -> Replayed | ReplayedRuns:
         (logs,) = command.logs
         if other is None:
             return replay_whole(logs, network, command)
-        before = replay_whole(other, network, _with_params(plain, other, logs)).report
+        files, others = ({file.path.resolve() for file in of.files} for of in (logs, other))
+        earlier = plain.as_recorded() if files == others else plain
+        before = replay_whole(other, network, _with_params(earlier, other, logs)).report
         after = replay_whole(logs, network, _with_params(command, logs, other))
         return replace(after, before=before)
     for name in ("against", "write", "gains"):

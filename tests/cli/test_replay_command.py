@@ -236,6 +236,23 @@ def test_against_states_a_speed_up_between_two_replays(logs: Path, tmp_path: Pat
     )
 
 
+def test_logs_against_themselves_state_what_a_model_gains(logs: Path, tmp_path: Path) -> None:
+    """Both had the new durations: as fast as before."""
+    words = ("replay", logs, "--latency", "0", "--dilation", "0.5", "--dilation-for", "second=0.25")
+    (tmp_path / "link").symlink_to(logs)
+    for same in (logs, f"{logs}/", tmp_path / "link"):
+        report = answer(*words, "--against", same)
+        assert (report["against"]["predicted_s"], report["predicted_s"]) == (2.5, 1.0)
+    other = tmp_path / "other"
+    shutil.copytree(logs, other)
+    assert answer(*words, "--against", other)["against"]["predicted_s"] == 1.0
+    timings = tmp_path / "timings.txt"
+    line = "TRACEBIGSIM: event:{{ Cell::work }} time:{{ 0.25 }} params:{{ {} }}\n"
+    timings.write_text("".join(map(line.format, (2, 4, 4, 8))))
+    report = json.loads(run(*words[:4], "--timings", timings, "--against", logs, "--json").stdout)
+    assert (report["against"]["predicted_s"], report["predicted_s"]) == (2.5, 1.75)
+
+
 def test_against_a_run_on_another_number_of_pes_states_both(sample_logs: Path) -> None:
     """The time before was said to be on the PEs after, too."""
     done = run("replay", sample_logs / "cells", "--against", sample_logs / "cells-2workers")
