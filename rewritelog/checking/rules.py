@@ -25,7 +25,7 @@ from rewritelog.checking.traces import TRACE_RULES
 from rewritelog.commands.logs import RulesCommand
 from rewritelog.errors import Location, UsageError
 from rewritelog.formats.bgtrace.declaration import LOG_VERSIONS, Record, format_names, is_time
-from rewritelog.formats.bgtrace.records import EXEC_SLACK_S, IRREGULAR, ROUNDING, Records
+from rewritelog.formats.bgtrace.records import IRREGULAR, ROUNDING, Records
 from rewritelog.text import Lines, count_text, wrapped
 
 _OF_FILES = (
@@ -181,10 +181,9 @@ def _not_finite(block: CheckedBlock) -> Iterator[Violations]:
 def _exec_time(block: CheckedBlock) -> Iterator[Violations]:
     sebs = block.records.sebs
     executed, length = sebs["exec_time"], sebs["end_time"] - sebs["start_time"]
-    differs = (length >= 0.0) & (np.abs(executed - length) > EXEC_SLACK_S)
     yield block.violations(
         "sebs",
-        differs & _finite(sebs),
+        block.records.exec_differs & _finite(sebs),
         lambda k: f"execTime {executed[k]} s, but endTime − startTime is {length[k]} s",
     )
 

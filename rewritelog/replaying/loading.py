@@ -62,6 +62,8 @@ class BlockColumns(Struct, frozen=True):
     counts: Ints
     """The number of rows of each level in each piece, shape (pieces, levels)."""
     latest_s: float
+    exec_differing: int
+    """The number of SEBs whose execTime is not endTime − startTime."""
     names: list[bytes]
     events: tuple[str, ...]
     uncovered: Counter[EventKey]
@@ -104,6 +106,7 @@ def columns_of(
         loaded.pieces.firsts.copy(),
         np.column_stack(counts),
         float(block.sebs["end_time"].max(initial=0.0)),
+        int(np.count_nonzero(block.exec_differs)),
         block.names[0],
         records.events,
         predicted.uncovered(),
@@ -256,6 +259,7 @@ def _assembled(logs: LogSet, parts: list[BlockColumns], tasks: int) -> Workload:
         events=tuple(events),
         workers=logs.summary.num_wth,
         recorded_s=max(part.latest_s for part in parts),
+        exec_differing=sum(part.exec_differing for part in parts),
         not_sent=not_sent,
         beyond=beyond,
         repeated_numbers=repeated,

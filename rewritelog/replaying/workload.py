@@ -267,6 +267,8 @@ class Workload(Struct, frozen=True):
     """The number of worker threads per node."""
     recorded_s: float = 0.0
     """The latest end of a SEB in the log."""
+    exec_differing: int = 0
+    """The number of SEBs whose `execTime` is not `endTime − startTime`."""
     not_sent: Numbers = field(default_factory=lambda: _NONE.reshape(0, 3))
     """SEBs whose starting message no SEB sends, with its PE and number; shape (…, 3)."""
     beyond: Numbers = field(default_factory=lambda: _NONE.reshape(0, 2))
@@ -321,6 +323,12 @@ class Workload(Struct, frozen=True):
             warnings.append(
                 f"{count_text(self.repeated_numbers, 'message')} with the number of an "
                 "earlier one of the same PE; the first message of each number is used"
+            )
+        if self.exec_differing:
+            sebs = count_text(self.exec_differing, "SEB")
+            warnings.append(
+                f"{sebs} whose execTime is not endTime − startTime: a recorded duration is the "
+                "former, and a new one is made from the latter (`rewritelog check` says where)"
             )
         negative = np.count_nonzero(~(self.seconds[0].in_transit >= 0))
         if negative and recorded:

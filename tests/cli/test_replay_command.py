@@ -429,6 +429,26 @@ def test_a_sweep_of_dilations_says_that_they_change_nothing(logs: Path) -> None:
     assert "changes no duration" in run(*words, "--dilation-for", "*=3").stderr
 
 
+def test_a_seb_with_two_durations_is_warned_of(tmp_path: Path) -> None:
+    """At dilation 1 a sweep predicted 2 s, a replay 1.5 s, and neither said why."""
+    sent, rest = message(0.5, 0.5, dst_node=1), seb(2, 3, src_pe=0, msg_id=0)
+    logs = write_logs(tmp_path / "logs", [[seb(0, 2, exec_time=1.0, messages=[sent])], [rest]])
+    end = seb(0, -1, exec_time=0.0)  # one that never ended has no other duration
+    whole = write_logs(tmp_path / "whole", [[seb(0, 2, messages=[sent])], [rest, end]])
+    words = (["sweep", "--vary", "dilation=1,2"], ["rewrite", "--dry-run", "--dilation", "2"])
+    for command, *options in (["replay", "--dilation", "1"], *words):
+        done = run(command, logs, *options, "--json")
+        report = json.loads(done.stdout)
+        assert "warning: 1 SEB whose execTime is not endTime − startTime" in done.stderr
+        assert "execTime" not in run(command, whole, *options).stderr
+        if command == "replay":
+            assert report["predicted_s"] == 1.5
+        elif command == "sweep":
+            assert [point["predicted_s"] for point in report["sweep"]] == [2, 4]
+        else:
+            assert (report["run_time"]["before_s"], report["run_time"]["after_s"]) == (1.5, 4)
+
+
 @pytest.mark.long
 def test_a_sweep_over_a_model_predicts_once_what_a_rewrite_gives(
     sample_logs: Path, tmp_path: Path

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from rewritelog.arrays import Bytes, Floats, Ints, Table, occurrences_before, spans
+from rewritelog.arrays import Bytes, Flags, Floats, Ints, Table, occurrences_before, spans
 from rewritelog.core import NumberedTexts, core
 from rewritelog.formats.bgtrace.blocks import LoadedBlock, Pieces, fault_error, walk
 from rewritelog.formats.bgtrace.declaration import (
@@ -181,6 +181,12 @@ class BlockRecords(Struct, frozen=True, dict=True):
         with np.errstate(over="ignore", invalid="ignore"):
             closed = np.isfinite(start) & np.isfinite(end) & (end >= start)
             return np.where(closed, end - start, np.nan)
+
+    @property
+    def exec_differs(self) -> Flags:
+        """Whether the `execTime` of each SEB differs from its duration, if it has one."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.abs(self.sebs["exec_time"] - self.seconds) > EXEC_SLACK_S
 
     @cached_property
     def messages(self) -> Records:
