@@ -5,6 +5,8 @@
    part of a collective is busy from then on, but all parts run when the last one is taken. If PEs
    wait for each other in this way, and nothing else can run, they go on with what they hold.
 
+   Times are in seconds. In replays of traces all are multiples of a smaller unit instead.
+
    The queue is a ladder queue (Tang, Goh and Thng, 2005) with one rung. The next entries are in a
    binary heap, which is small. Later entries are unsorted in buckets, one for each interval of
    time, and enter the heap together with their bucket. Entries later than all buckets wait in a

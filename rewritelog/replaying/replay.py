@@ -47,6 +47,10 @@ _STEP = 1 << 18
 
 _ENTRIES_PER_BUCKET, _MOST_BUCKETS = 4, 1 << 18
 
+_PICOSECONDS = 1e12
+"""The unit of time in replays of traces, per second. Whole picoseconds add up without rounding, so
+that nodes which are ready at the same time by their durations are so in the replay, too."""
+
 
 class Case(Struct, frozen=True):
     """The times and the network of one replay."""
@@ -303,12 +307,16 @@ def replay_workload(workload: Workload, case: Case) -> ReplayedRun:
     count, sent = len(workload.sebs), case.sent(workload)
     order, start_s = np.empty(count, dtype=np.int32), np.full(count, np.nan)
     predicted_s, queue, states = _run_sebs(workload, case, sent, order, start_s)
+    end_s = start_s + states["duration_s"]
+    if workload.nodes is not None:
+        for column in (start_s, end_s, states["ready_s"], states["duration_s"]):
+            np.divide(column, _PICOSECONDS, out=column)
     never = np.isnan(start_s)
     if never.any():
         order = order[: queue["ran"]].copy()
         states["ready_s"][never] = np.nan
         states["cause"][never], states["kind"][never] = -1, core.BY_ITSELF
-    times = Times(states["ready_s"], start_s, start_s + states["duration_s"], order)
+    times = Times(states["ready_s"], start_s, end_s, order)
     return ReplayedRun(workload, case, sent, times, states, predicted_s, int(queue["stalls"]))
 
 
@@ -336,11 +344,19 @@ def run_time(workload: Workload, case: Case, sent: Table | None = None) -> Repla
 def _run_sebs(
     workload: Workload, case: Case, sent: Table, order: Numbers, start_s: Floats
 ) -> tuple[float, Any, Table]:
-    """Run all SEBs; return the end of the last one, the queue at the end, and each SEB's state."""
+    """Run all SEBs; return the end of the last one, the queue at the end, and each SEB's state.
+
+    Times are in seconds, but for traces those of `start_s` and the states in `_PICOSECONDS`.
+    """
     sebs, messages, structs = workload.sebs, workload.messages, core.structs
     count = len(sebs)
     states = np.empty(count, dtype=structs["seb_state"])
-    states["ready_s"], states["duration_s"] = 0.0, case.durations_s(workload)
+    durations, per_s = case.durations_s(workload), 1.0
+    if workload.nodes is not None:
+        per_s = _PICOSECONDS
+        with np.errstate(over="ignore"):  # of a time that the replay refuses
+            durations = np.rint(durations * per_s)
+    states["ready_s"], states["duration_s"] = 0.0, durations
     states["pe"], states["pending"] = sebs.pe, sebs.inputs
     states["cause"], states["kind"] = -1, core.BY_ITSELF
     entry, pes = structs["queue_entry"], workload.pes
@@ -384,7 +400,7 @@ def _run_sebs(
             start_s,
             _STEP,
         )
-    predicted_s = float(queue["latest_s"][0])
+    predicted_s = float(queue["latest_s"][0]) / per_s
     if not math.isfinite(predicted_s * max(1, pes)):  # no sum of a report is larger
         raise RewriteLogError("the replayed time exceeds the range of a double")
     return predicted_s, queue[0], states

@@ -56,8 +56,12 @@ class Node:
         )
 
 
-def random_ranks(seed: int) -> list[list[Node]]:
-    """Make ranks that compute, communicate in groups, and send messages around a ring."""
+def random_ranks(seed: int, longest: int, unit: int) -> list[list[Node]]:
+    """Make ranks that compute, communicate in groups, and send messages around a ring.
+
+    Durations and kilobytes are multiples of `unit`: if they are few, nodes are often ready at the
+    same time.
+    """
     draw, used = random.Random(seed), Counter[str]()  # noqa: S311 - no secrets
     ranks: list[list[Node]] = [[], [], []]
 
@@ -66,11 +70,13 @@ def random_ranks(seed: int) -> list[list[Node]]:
         deps, control = (
             [other.number for other in own[-6:] if draw.random() < share] for share in (0.2, 0.1)
         )
-        number, duration = 10 * len(own) + draw.randrange(1, 10), draw.randint(1, 10**6)
+        number = 10 * len(own) + draw.randrange(1, 10)
+        duration = unit * draw.randint(1, longest)
         own.append(Node(rank, number, kind, place, duration, deps, control, key, size))
 
     for _ in range(draw.randint(5, 60)):
-        size, kind = draw.randint(1, 10**5), draw.choices((COMP, COLL, SEND), (5, 3, 2))[0]
+        size = unit * draw.randint(1, longest // 10 + 1)
+        kind = draw.choices((COMP, COLL, SEND), (5, 3, 2))[0]
         group, rank = draw.choice([*GROUPS]), draw.randrange(3)
         if kind == COMP:
             add(rank, COMP, draw.choice(("cpu", "device")))
@@ -175,13 +181,14 @@ class SlowReplay:
             self.free |= dict.fromkeys(self.freed, now)
 
 
+@pytest.mark.parametrize(("longest", "unit"), [(10**6, 1), (3, 10)], ids=("any", "ties"))
 @pytest.mark.parametrize("network", NETWORKS, ids=("recorded", "network"))
 def test_random_traces_start_their_nodes_as_in_a_slow_replay(
-    network: Network, tmp_path: Path
+    network: Network, longest: int, unit: int, tmp_path: Path
 ) -> None:
     stalls = Counter[int]()
     for seed in range(40):
-        ranks = random_ranks(seed)
+        ranks = random_ranks(seed, longest, unit)
         slow = SlowReplay(ranks, network)
         slow.run()
         nodes = [[each.written() for each in rank] for rank in ranks]

@@ -114,6 +114,28 @@ def test_a_node_that_becomes_ready_as_its_stream_becomes_free_is_one_of_them(
     assert starts(replayed(tmp_path, [nodes])) == [0, 10, 0, 0, 13]
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.1, 0.7])
+def test_nodes_are_ready_at_the_same_time_in_spite_of_rounding(
+    factor: float, tmp_path: Path
+) -> None:
+    """In seconds 10 + 20 µs were more than 30 µs: D ran after E, and F 100 µs too late."""
+    nodes = [
+        node(1, "A", 10, attributes=gpu(7)),
+        node(2, "B", 20, deps=[1], attributes=gpu(7)),
+        node(3, "C", 30, attributes=gpu(8)),
+        node(4, "D", 10, deps=[2], attributes=gpu(9)),
+        node(5, "E", 100, deps=[3], attributes=gpu(9)),
+        node(6, "F", 1000, deps=[4], attributes=gpu(7)),
+    ]
+    traces = traces_of(tmp_path, [nodes])
+    report = replay(traces, options=ReplayOptions(dilation=factor))
+    assert report.predicted_s == pytest.approx(1040e-6 * factor, rel=1e-12)
+    us = {"F": 1000, "B": 20, "A": 10, "D": 10}
+    assert report.path.by_name_s == pytest.approx({n: 1e-6 * factor * us[n] for n in us})
+    swept = rewritelog.sweep(traces, {"dilation": [factor]})
+    assert swept.points[0].predicted_s == report.predicted_s
+
+
 def test_a_real_step_takes_as_long_as_in_astra_sim(tmp_path: Path) -> None:
     """297,046 and 593,827 µs there, on two NPUs by its network of 50 GB/s and 500 ns."""
     path = next(unpacked("feeder_tests_trace.tar.gz", tmp_path).rglob("*.et"))
