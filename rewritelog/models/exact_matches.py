@@ -45,7 +45,7 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
     """Measured / predicted seconds, ascending, of replicates: the fit, blended with the other
     times of the set, predicts each of them. Empty if these samples are too few."""
     total_ratio: NotNegative = 1.0
-    """The factor that corrects sums of predictions (`total_ratio_of`)."""
+    """The factor that corrects sums of medians of three times or more (`total_ratio_of`)."""
 
     def __post_init__(self) -> None:
         require_shape(".seconds", self.seconds, len(self.rows))
@@ -73,9 +73,9 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         return np.asarray(self.weights >= tuning.DETERMINED)
 
     @property
-    def are_medians(self) -> Flags:
-        """Which exact matches are medians that differ from means, whose sums need no factor."""
-        return np.asarray(self.are_exact & (self.counts > 2))
+    def total_ratios(self) -> Floats:
+        """The factor of each set's time for sums; medians of one or two times are their means."""
+        return np.where(self.counts > 2, self.total_ratio, 1.0)
 
     def is_in(self, params: Floats, sets: Flags) -> Flags:
         """Return which rows of `params` are one of the sets that the mask `sets` selects."""
@@ -102,14 +102,11 @@ class ExactMatches(Form, frozen=True, dict=True, rename={"rows": "params", "coun
         unknown = np.isnan(seconds) & known & (weight > 0)
         return np.where(unknown, timed_s, blended), np.append(self.are_exact, False)[index]
 
-    def measured_shares(self, params: Floats, seconds: Floats) -> Floats:
-        """Return the share of measured times in the `blend` of each row, which is a known set."""
-        index = self.points.find(params)
-        measured_s, blended_s = (
-            self.weights[index] * self.seconds[index],
-            self.blend(params, seconds)[0],
-        )
-        shares = np.where(blended_s > 0, measured_s / blended_s, 0.0)
+    @np.errstate(all="ignore")  # extreme numbers may overflow
+    def measured_shares(self, seconds: Floats) -> Floats:
+        """Return the share of the measured time in each set's blend with the fit's `seconds`."""
+        blended_s, _ = self.blend(self.rows, seconds)
+        shares = np.where(blended_s > 0, self.weights * self.seconds / blended_s, 0.0)
         return np.where(np.isnan(seconds), 1.0, np.minimum(shares, 1.0))
 
 
@@ -150,12 +147,10 @@ def exact_matches_of(
         blended_s = replicates.blended(variance_ratio)
         ratios = thinned(ratios_of(replicates.measured_s, blended_s, replicates.others + 1))
         if means is None:
-            by_medians = replicates.others > 2
-            total_ratio = total_ratio_of(
-                replicates.measured_s[by_medians],
-                blended_s[by_medians],
-                np.arange(np.count_nonzero(by_medians)),
-            )
+            point = times.points.point_of_row
+            rows = (times.points.counts[point] > 2) & ~usable.are_first
+            point = point[rows]
+            total_ratio = total_ratio_of(usable.seconds[rows], seconds[point], point)
     # in an order that does not depend on that of the samples
     order = np.lexsort((seconds, *times.points.params.T))
     counts = times.points.counts[order]

@@ -319,8 +319,8 @@ def _growth_texts(fit: EventFit) -> list[str]:
         rows[:, index] = high, 2 * high, high, 2 * high
         with np.errstate(all="ignore"):
             before, after = fit.predict(rows).reshape(2, 2).T
-            factors = sorted(after / before)
-        if max(factors) > FLAT:
+            factors = sorted(filter(math.isfinite, (after / before).tolist()))
+        if factors and factors[-1] > FLAT:
             texts = dict.fromkeys(f"{factor:.3g}" for factor in factors)
             parts.append((factors[-1], f"{' to '.join(texts)} × for twice p{index + 1}"))
     return [text for _, text in sorted(parts, key=lambda part: -part[0])] or ["no growth"]

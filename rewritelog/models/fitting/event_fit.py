@@ -36,6 +36,7 @@ from rewritelog.models.form import (
     require_ascending,
     require_shape,
 )
+from rewritelog.running.locks import cached_property
 
 LEAST_UNCLASSED = 0.1
 """With less than this share of the samples, those in no class do not count in verdicts and ±."""
@@ -130,6 +131,7 @@ class EventFit(
     Form,
     frozen=True,
     kw_only=True,
+    dict=True,
     rename={
         "unusable": "unusable_samples",
         "unclassed": "unclassed_samples",
@@ -279,10 +281,7 @@ class EventFit(
         factors = np.ones(len(params))
         for class_fit, rows in self._by_class(params):
             factors[rows] = class_fit.total_ratio
-        if (matches := self.exact_matches) is not None:
-            self._spare_measured_times(params, factors, ~matches.are_medians)
-            factors[matches.is_in(params, matches.are_medians)] = matches.total_ratio
-        return factors
+        return self._with_measured_times(params, factors)
 
     def drawn_factors(self, params: Floats, uniforms: Floats) -> Floats:
         """Return a held-out ratio for each row, drawn by its uniform random number in [0, 1).
@@ -300,8 +299,8 @@ class EventFit(
 
         for class_fit, rows in self._by_class(params):
             draw(class_fit.spread_ratios, rows)
+        factors = self._with_measured_times(params, factors)
         if (matches := self.exact_matches) is not None:
-            self._spare_measured_times(params, factors, ~matches.are_exact)
             exact = matches.is_in(params, matches.are_exact)
             draw(matches.ratios, exact)
             mean = float(matches.ratios.mean()) if len(matches.ratios) else 0.0
@@ -309,18 +308,25 @@ class EventFit(
                 factors[exact] *= self.retransformation(params[exact]) / mean
         return factors
 
-    @np.errstate(all="ignore")  # extreme numbers may overflow
-    def _spare_measured_times(self, params: Floats, factors: Floats, sets: Flags) -> None:
-        """Restrict factors of predictions at some sets of exact matches to the functions' part.
+    def _with_measured_times(self, params: Floats, factors: Floats) -> Floats:
+        """Return factors of predictions, given those of functions.
 
-        The rest consists of measured times, whose sum is right.
+        Where a prediction is a function's blended with a measured time, which has a factor of its
+        own, each counts for its part.
         """
+        if (matches := self.exact_matches) is None:
+            return factors
+        index = matches.points.find(params)
+        measured = np.append(matches.total_ratios, 1.0)[index]
+        return factors + np.append(self._measured_shares, 0.0)[index] * (measured - factors)
+
+    @cached_property
+    def _measured_shares(self) -> Floats:
+        """The share of the measured time in the prediction of each set of exact matches."""
         matches = self.exact_matches
         if matches is None:
-            return
-        rows = matches.is_in(params, sets & (matches.weights > 0))
-        shares = matches.measured_shares(params[rows], self._by_function(params[rows])[0])
-        factors[rows] += shares * (1 - factors[rows])
+            return np.zeros(0)
+        return matches.measured_shares(self._by_function(matches.rows)[0])
 
     def _by_class(self, params: Floats) -> list[tuple[ClassFit, Flags]]:
         """Return each class with its rows; the function of all samples has the remaining ones."""
