@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from rewritelog.arrays import Bytes
 from rewritelog.errors import DamagedLogError, Location, RewriteLogError
-from rewritelog.text import count_text, printable, some_text
+from rewritelog.text import count_text, printable, shorten, some_text
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Opening neither waits for the writer of a pipe, nor makes a terminal the controlling one."""
@@ -24,10 +25,10 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 def paths_in(folder: Path) -> list[Path]:
     """Return the sorted entries of a folder; raise `RewriteLogError` if it cannot be read.
 
-    Hidden ones are left out: macOS adds a file `._NAME` to others, and a draft is no output yet.
+    Files `._NAME`, which macOS adds to others, are left out.
     """
     try:
-        paths = (path for path in folder.iterdir() if not path.name.startswith("."))
+        paths = (path for path in folder.iterdir() if not path.name.startswith("._"))
         return sorted(paths, key=attrgetter("name"))
     except OSError as error:
         raise RewriteLogError(f"{folder}: cannot be read: {error.strerror}") from error
@@ -122,7 +123,8 @@ class Provenance(Struct, frozen=True):
             f"by rewritelog {self.content.get('rewritelog')}: model {model.get('name')}{fitted}, "
             f"dilation {1.0 if dilation is None else dilation}"
         )
-        return printable(", ".join([sentence, *self._other_options(options)]))
+        others = (shorten(text, 80) for text in islice(self._other_options(options), 20))
+        return printable(", ".join([sentence, *others]))
 
     def _other_options(self, options: Mapping[str, Any]) -> Iterator[str]:
         """Yield the options beside the dilation that are not as usual."""

@@ -468,8 +468,9 @@ def kinds_of(events: Events, rows: Ints) -> Floats:
 
 def first_start_us(parts: Iterable[Events]) -> int:
     """Return the first recorded start, from which the times of traces count; 0 if there is none."""
-    starts = (part["start_us"][part["start_us"] > 0] for part in parts)
-    return min((int(of_part.min()) for of_part in starts if len(of_part)), default=0)
+    starts = (part["start_us"] for part in parts)
+    known = (of_part[of_part > 0] for of_part in starts)
+    return min((int(of_part.min()) for of_part in known if len(of_part)), default=0)
 
 
 def loaded(parts: Iterable[Part], more: Sequence[str] = ()) -> Events:

@@ -372,6 +372,9 @@ def test_files_are_found_by_folder_file_or_beginning(tmp_path: Path) -> None:
     assert open_chakra(tmp_path / "nothing") is None
     (folder / "._run.0.et").write_bytes(b"what macOS adds to files on drives of other systems")
     assert [unit.rank for unit in opened(folder).files] == [0, 1]
+    hidden = write_traces(tmp_path / "h", [[node(1)]])
+    (hidden / "run.0.et").rename(hidden / ".run.0.et")
+    assert [unit.rank for unit in opened(hidden).files] == [0]
     (folder / "other.0.et").write_bytes(trace([], METADATA))
     with pytest.raises(RewriteLogError, match="several names, other, run"):
         open_chakra(folder)
