@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -170,18 +170,20 @@ def _do(cls: type[Command[Any]], values: dict[str, Any]) -> int:
         finally:  # even if the reader of standard output has gone
             for path, text in ((command.report_file, json), (command.html, page)):
                 if path is not None:
-                    _write_report(path, text, getattr(report, "out", None))
+                    _write_report(path, text, command.written)
     return command.exit_code(result)
 
 
-def _write_report(path: Path, text: str, out: Path | None) -> None:
-    """Write a report or page; raise `OutputError`, which says whether the output is written."""
+def _write_report(path: Path, text: str, written: Sequence[Path]) -> None:
+    """Write a report or page; raise `OutputError`, which names the outputs that are written."""
     from rewritelog.output.files import write_text_file  # noqa: PLC0415
 
     try:
         write_text_file(path, text)
     except OutputError as error:
-        raise OutputError(f"{error}{f'; {out} is written' if out else ''}") from error
+        raise OutputError(
+            "; ".join([str(error), *(f"{out} is written" for out in written)])
+        ) from error
 
 
 def _on_engine(cls: type[Command[Any]], values: dict[str, Any]) -> tuple[Command[Any], Any] | None:

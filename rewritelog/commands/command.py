@@ -218,13 +218,21 @@ class Command(Options, Generic[Result], group=OUTPUT):
     @property
     def writes_to_stdout(self) -> bool:
         """Whether a file that it writes, apart from the report, is standard output."""
-        return any(
-            is_stdout(getattr(self, option.field))
-            for option in declarations(type(self))
-            if isinstance(option.kind, Kind)
-            and option.kind.use in ("file", "checked")
-            and option.field != "report_file"
-        )
+        return any(map(is_stdout, self._outputs("file", "checked")))
+
+    @property
+    def written(self) -> list[Path]:
+        """The files and folders that it writes, apart from reports and standard output."""
+        outputs = self._outputs("folder", "file", "checked")
+        return [path for path in outputs if not is_stdout(path) and path != self.html]
+
+    def _outputs(self, *uses: str) -> Iterator[Path]:
+        """Yield the paths of outputs, apart from the report."""
+        for declared in declarations(type(self)):
+            if isinstance(declared.kind, Kind) and declared.kind.use in uses:
+                path = getattr(self, declared.field)
+                if path is not None and declared.field != "report_file":
+                    yield path
 
     def also_read(self) -> Iterator[Path]:
         """Yield files to read that options name within their values."""

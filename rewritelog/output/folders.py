@@ -88,6 +88,8 @@ def _unwritable(out: Path, error: OSError) -> OutputError:
     about = "" if error.filename in (None, str(out)) else f" ({error.filename})"
     if error.errno == errno.EXDEV:
         about += "; it is of a lower layer of an overlay file system: remove it first"
+    if error.errno == errno.EBUSY:
+        about += "; if it is a mount point, name a folder in it"
     return OutputError(f"{out}: cannot be written: {error.strerror or error}{about}")
 
 

@@ -190,7 +190,7 @@ class _JobEnd:
         self.in_order = threading.Event()
         self._code = 1
         self._advance: Callable[[], object] = bool
-        self._grace_s = 0.0
+        self._until = 0.0
         self._launcher = os.getppid()
         atexit.register(self._leave)
 
@@ -207,7 +207,7 @@ class _JobEnd:
         be behind a large result, is only sent within calls of MPI.
         """
         self._code = error.exit_code if isinstance(error, Stopped) else 1
-        self._advance, self._grace_s = advance, grace_s
+        self._advance, self._until = advance, time.monotonic() + grace_s
         threading.Thread(target=self._leave_late, daemon=True).start()
 
     def _leave_late(self) -> None:
@@ -224,9 +224,9 @@ class _JobEnd:
             with suppress(OSError, AttributeError):
                 stream.flush()
         try:
-            until = time.monotonic() + self._grace_s
-            while time.monotonic() < until:
-                self._advance()
+            while time.monotonic() < self._until:
+                if threading.current_thread() is threading.main_thread():
+                    self._advance()
                 time.sleep(_SHORT_S)
         finally:
             reason = stopped()

@@ -380,6 +380,8 @@ def test_a_report_that_cannot_be_written_at_the_end_says_that_the_logs_are(
     done = run("rewrite", logs, out, "--dilation", "2", "--report", "/dev/full", "--quiet")
     failed(done, 1, f"No space left on device; {out} is written")
     assert (out / "bgTrace").is_file()
+    done = run("sample", logs, "-o", "-", "--report", "/dev/full", "--quiet")
+    assert done.stderr.endswith("No space left on device\n")
 
 
 def test_a_core_that_is_missing_is_one_line(logs: Path) -> None:
