@@ -91,6 +91,19 @@ def test_one_first_call_of_a_hundred_times_the_time_moves_nothing(event: MakeTim
     assert errors_elsewhere(auto(timings), law).mean() < 0.01
 
 
+def test_one_slow_first_call_of_a_dozen_lines_does_not_bound_all_others(
+    event: MakeTimings,
+) -> None:
+    """It is the largest of so few ratios, and intervals reached a hundred times too far."""
+    timings = LAWS["linear"].timings(12, seed=8, noise=0.01)
+    for slow in (1, 60):
+        timings.seconds[0] *= slow
+        fit = auto(timings)
+        low, high = fit.interval("kernel", timings.params)
+        assert (high < 1.2 * low).all()
+        assert any("first call" in text for text in fit.warnings()) == (slow > 1)
+
+
 @pytest.mark.parametrize("law", ["linear", "p1·p2² + p3"])
 @pytest.mark.parametrize("lines", by_tier([12, 300], [12], [300]))
 def test_lines_after_the_first_give_the_same_bits_in_any_order(law: str, lines: int) -> None:

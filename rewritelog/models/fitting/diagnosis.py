@@ -165,8 +165,10 @@ def diagnose(
     if held_out_s is None:
         return Diagnosis(quality, root, np.zeros(0), np.zeros(0), 0, 1.0)
     later = ~validated.first & np.isfinite(held_out_s)
-    quality, ratios = on_held_out(quality, validated, held_out_s, later)
-    spread = ratios_by_time(validated.seconds, held_out_s)
+    quality = on_held_out(quality, validated, held_out_s, later)
+    usual, counts = are_usual(validated, held_out_s), validated.points.count_of_row
+    usual_s = validated.seconds[usual], held_out_s[usual]
+    ratios, spread = thinned(ratios_of(*usual_s, counts[usual])), ratios_by_time(*usual_s)
     points = min(validated.known_points, len(ratios))
     is_corrected = isinstance(function, CorrectedFunction)
     if not samples.relative and loss == "squares" and not is_corrected:
@@ -183,22 +185,31 @@ def diagnose(
     return Diagnosis(quality, root, ratios, spread, points, total_ratio)
 
 
-def on_held_out(
-    quality: Quality, validated: Samples, predicted_s: Floats, later: Flags
-) -> tuple[Quality, Floats]:
-    """Return the quality with its statistics of held-out samples, and their ratios.
+def on_held_out(quality: Quality, validated: Samples, predicted_s: Floats, later: Flags) -> Quality:
+    """Return the quality with its statistics of held-out samples.
 
     `later` selects the samples that have a prediction and are not first calls.
     """
     measured_s, first = validated.seconds, validated.points.rows.first
-    quality = replace(
+    return replace(
         quality,
         held_out_r2=r_squared(predicted_s, measured_s),
         held_out_error=mean_relative_error(predicted_s, measured_s),
         held_out_sum_error=sum_error(predicted_s[later], measured_s[later]),
         coverage=coverage(measured_s[first] / predicted_s[first]),
     )
-    return quality, thinned(ratios_of(measured_s, predicted_s, validated.points.count_of_row))
+
+
+@np.errstate(all="ignore")  # of predictions that are 0
+def are_usual(validated: Samples, predicted_s: Floats) -> Flags:
+    """Return which samples are not first calls much slower, for their prediction, than all others.
+
+    With few lines, a single one would decide how wide intervals are.
+    """
+    ratios = np.where(np.isfinite(predicted_s), validated.seconds / predicted_s, 0.0)
+    slowest = ratios[~validated.first].max(initial=0.0)
+    slow = validated.first & (ratios > OUTLIER_FACTOR * slowest) & (slowest > 0)
+    return np.asarray(~slow)
 
 
 def ratios_of(measured: Floats, predicted: Floats, counts: Ints) -> Floats:

@@ -20,7 +20,7 @@ from rewritelog.arrays import Flags, Floats, Ints, column_range
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
 from rewritelog.models.fitting.design import SelectionSamples, log_log_slopes
-from rewritelog.models.fitting.diagnosis import ratios_of, widening_rate
+from rewritelog.models.fitting.diagnosis import are_usual, ratios_of, widening_rate
 from rewritelog.models.fitting.function import (
     AnyFunction,
     CorrectedFunction,
@@ -179,7 +179,8 @@ def growth_of(
         weights = _growth_weights(selected, validation, logs)
         residual = np.asarray(sum(weight * logs[name] for name, weight in weights.items()))
         points = samples.points
-        ratios = ratios_of(samples.seconds, held_out_s, points.count_of_row)
+        usual = are_usual(samples, held_out_s)
+        ratios = ratios_of(samples.seconds[usual], held_out_s[usual], points.count_of_row[usual])
         rate = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
     function = None if weights == selected else validation.solve(weights)
     return Growth(function, rate, most_s)
