@@ -328,7 +328,8 @@ class Workload(Struct, frozen=True):
             sebs = count_text(self.exec_differing, "SEB")
             warnings.append(
                 f"{sebs} whose execTime is not endTime − startTime: a recorded duration is the "
-                "former, and a new one is made from the latter (`rewritelog check` says where)"
+                "former, 0 in unclosed SEBs, and a new one is made from the latter (`rewritelog "
+                "check` says where)"
             )
         negative = np.count_nonzero(~(self.seconds[0].in_transit >= 0))
         if negative and recorded:

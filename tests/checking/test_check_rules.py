@@ -203,7 +203,19 @@ def test_waiting_for_a_later_seb_without_a_cycle(tmp_path: Path) -> None:
 def test_a_seb_that_was_never_closed_is_no_finding(tmp_path: Path) -> None:
     last = seb(1, -1, messages=[message(1.5)], events=[mark(b"x", 7.0)])
     assert last["exec_time"] == -2
-    assert counts_of(write_logs(tmp_path / "in", [[seb(0, 1), last | {"exec_time": 0.25}]])) == {}
+    for number, exec_time in enumerate([-2, 0]):
+        line = [seb(0, 1), last | {"exec_time": exec_time}]
+        assert counts_of(write_logs(tmp_path / f"{number}", [line])) == {}
+
+
+@pytest.mark.parametrize(("exec_time", "place"), [(0.25, 1), (0, 0), (0.25, 0)])
+def test_another_unclosed_seb_is_damage(exec_time: float, place: int, tmp_path: Path) -> None:
+    """Replays dropped its execTime and dilations kept it, and nothing was found."""
+    line = [seb(0, 1), seb(1, 2)]
+    line[place] |= {"end_time": -1.0, "exec_time": exec_time}
+    logs = write_logs(tmp_path / "logs", [line])
+    assert counts_of(logs) == {"exec-time": 1}
+    assert any("1 SEB whose execTime" in text for text in rewritelog.replay(logs).warnings)
 
 
 def test_another_seqno(tmp_path: Path) -> None:
@@ -397,6 +409,8 @@ def _expected_of(timeline: list[Any], nodes: int) -> Counter[str]:
     ]
     expected["dependencies-disagree"] = sum(a != b for a, b in zip(forward, backward, strict=True))
     for index, fields in enumerate(timeline):
+        is_exit = index == total - 1 and fields.exec_time <= 0
+        expected["exec-time"] += fields.end_time < fields.start_time and not is_exit
         expected["dependency-order"] += sum(not index < j < total for j in fields.forward)
         named = fields.msg_id >= 0 and 0 <= fields.src_pe < nodes
         expected["starting-message"] += not (named or fields.msg_id == fields.src_pe == -1)

@@ -184,9 +184,17 @@ class BlockRecords(Struct, frozen=True, dict=True):
 
     @property
     def exec_differs(self) -> Flags:
-        """Whether the `execTime` of each SEB differs from its duration, if it has one."""
+        """Whether the `execTime` of each SEB differs from its duration.
+
+        An unclosed one has none, and differs unless it is the one in which the program exited: the
+        last of its timeline, with an `execTime` of at most 0.
+        """
+        start, end, executed = (self.sebs[name] for name in ("start_time", "end_time", "exec_time"))
+        exited = (end < start) & (self.index == self.loaded.totals[self.piece] - 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.abs(self.sebs["exec_time"] - self.seconds) > EXEC_SLACK_S
+            differs = np.abs(executed - self.seconds) > EXEC_SLACK_S
+        differs |= (end < start) & ~(exited & (executed <= EXEC_SLACK_S))
+        return np.asarray(differs)
 
     @cached_property
     def messages(self) -> Records:
