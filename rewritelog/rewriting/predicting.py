@@ -279,26 +279,32 @@ def warnings_of_uncovered(
     for event, parameters in fitted.keys:
         counts_of.setdefault(event, []).append(str(parameters))
     names = []
+    given = fitted.raw.events_given
+    known = {*counts_of, *given}
     most_first = sorted(uncovered, key=lambda event: (-uncovered[event], event))
-    known_first = sorted(most_first, key=lambda event: event not in counts_of)
+    known_first = sorted(most_first, key=lambda event: event not in known)
     for event, name in zip(known_first, some_quoted(known_first, _EVENTS_NAMED), strict=True):
         counts = " and ".join(counts_of.get(event, ()))
         what = fitted.columns.removesuffix("s").replace("param", "parameter")
         what += "s" * (counts != "1")
-        timed = f", timed with {counts} {what}, "
-        if all(str(count) in counts_of.get(event, ()) for count in recorded[event]):
-            timed += "but the model has no answer for these values"
-        else:
-            timed += f"not as many as its {terms.record}s have"
-        names.append(f"{name} ({uncovered[event]:,}{timed if counts else ''})")
-    covered = some_text(some_quoted([*counts_of], _EVENTS_NAMED), _EVENTS_NAMED)
-    renamed = ""
+        fewer = f"not as many as its {terms.record}s have"
+        why = ""
+        if event in given:
+            why = f", whose coefficients are for {fewer.replace('many', 'many parameters')}"
+        elif counts:
+            are_timed = all(str(count) in counts_of[event] for count in recorded[event])
+            none = "but the model has no answer for these values"
+            why = f", timed with {counts} {what}, {none if are_timed else fewer}"
+        names.append(f"{name} ({uncovered[event]:,}{why})")
+    covered = some_text(some_quoted([*counts_of, *given], _EVENTS_NAMED), _EVENTS_NAMED)
+    total = sum(uncovered.values())
+    them = "it" if total == 1 else "them"
+    advice = f"give coefficients for {them}" if given else f"time {them} too"
     if terms.names:
-        renamed = f", or name them as the timings do with {spelled(terms.names)}"
+        advice += f", or name {them} as the timings do with {spelled(terms.names)}"
     yield (
-        f"{count_text(sum(uncovered.values()), terms.predicted)} dilated, since the model does not "
-        f"cover them: {some_text(names, _EVENTS_NAMED)}; {f'it covers {covered}; ' * bool(covered)}"
-        f"time them too{renamed}"
+        f"{count_text(total, terms.predicted)} dilated, since the model does not cover {them}: "
+        f"{some_text(names, _EVENTS_NAMED)}; {f'it covers {covered}; ' * bool(covered)}{advice}"
     )
 
 

@@ -624,9 +624,9 @@ def test_replays_warn_of_events_as_rewrites_do(tmp_path: Path) -> None:
     lacking, uncovered = rewritten.warnings
     assert replayed.warnings == (re.sub(r" \(rank.*", "", lacking), uncovered)
     assert lacking.startswith("2 nodes without the values that event params need dilated (rank 0")
-    assert (
-        "6 nodes dilated, since the model does not cover them: 'gemm' (4), 'conv' (2)" in uncovered
-    )
+    given = "whose coefficients are for not as many parameters as its nodes have"
+    assert f"not cover them: 'gemm' (4, {given}), 'conv' (2); it covers 'gemm', 'max'" in uncovered
+    assert "; give coefficients for them, or name them" in uncovered
     timings = {"gemm": ([[1], [2], [4]], [1e-6, 2e-6, 4e-6])}
     *_, uncovered = rewritelog.replay(traces, timings=timings, event_params=params).warnings
     timed = "timed with 1 parameter, not as many as its nodes have"

@@ -623,8 +623,8 @@ def test_sebs_of_every_kind_are_replayed_as_they_are_rewritten(tmp_path: Path) -
     assert report.predicted_s == pytest.approx(after.predicted_s, rel=1e-12)
     assert report.lost.totals_s == pytest.approx(after.lost.totals_s, rel=1e-9, abs=1e-12)
     assert report.lost.totals_s["useful[known]"] > 0
-    warning = "1 bracket dilated, since the model does not cover them: 'unknown' (1); "
-    warning += "it covers 'known'; time them too"
+    warning = "1 bracket dilated, since the model does not cover it: 'unknown' (1); "
+    warning += "it covers 'known'; time it too"
     assert report.warnings[-1] == warning
     swept = rewritelog.sweep(logs, {"latency": ["1us"]}, **fitted)
     assert swept.warnings[-1] == warning

@@ -83,7 +83,7 @@ def test_records_with_counters_are_predicted_and_those_without_dilated(
     warnings = "\n".join(report.warnings)
     assert "3 timing lines without counters (PAPI) left out: count them" in warnings
     assert "2 brackets dilated, since their param records have no counters" in warnings
-    assert "1 bracket dilated, since the model does not cover them: " in warnings
+    assert "1 bracket dilated, since the model does not cover it: " in warnings
     assert "counters, not as many as its param records have" in warnings
 
 
