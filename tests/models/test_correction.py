@@ -225,7 +225,25 @@ def test_beyond_the_range_of_one_parameter_it_fades_with_the_distance(corrected:
         seconds, *_ = of_all.predict(rows, fit.lowest, edge)
         formula = of_all.function.formula.predict(rows)
         at_edge, beyond = np.log(seconds / formula)
-        assert beyond == pytest.approx(at_edge / max(factors), rel=1e-6, abs=1e-9)
+        assert beyond == pytest.approx(at_edge / max(factors) ** 0.25, rel=1e-6, abs=1e-9)
+
+
+def test_what_a_code_changes_goes_on_beyond_the_range_of_another_parameter() -> None:
+    """Calls of a quarter more work took half as long, as the correction for their code faded."""
+    rng = np.random.default_rng(0)
+    params = np.column_stack([rng.integers(1, 5, 600), np.round(10 ** rng.uniform(1, 4, 600))])
+    exponents = np.array([1, 1.5, 2, 0.5])
+
+    def law(rows: Any) -> Any:
+        return 1e-9 * rows[:, 1] ** exponents[rows[:, 0].astype(int) - 1] + 1e-6
+
+    seconds = law(params) * np.exp(0.05 * rng.standard_normal(600))
+    fitted = auto(EventTimings("kernel", params, seconds))
+    codes = np.arange(1.0, 5)
+    for further in (1.1, 1.25):
+        rows = np.column_stack([codes, np.full(4, further * params[:, 1].max())])
+        ratios = fitted.predict("kernel", rows) / law(rows)
+        assert ((ratios > 0.45) & (ratios < 1.5)).all()
 
 
 def test_rows_that_are_no_numbers_are_not_predicted(corrected: Any) -> None:

@@ -305,6 +305,36 @@ def test_a_step_at_the_largest_of_few_values_goes_on_beyond_it(seed: int) -> Non
     assert predicted == pytest.approx(1e-6 + 96e-9 * np.array([1e4, 1e5]), rel=0.2)
 
 
+@pytest.mark.parametrize(("power", "share"), [(2, 0.6), (3, 0.6), (3, 0.9)])
+def test_a_power_beside_an_overhead_goes_on_beyond_it(power: int, share: float) -> None:
+    """Ten times further, a limit of growth took a tenth of the time that its own formula says."""
+    rng = np.random.default_rng(1)
+    sizes = np.round(10 ** rng.uniform(1, 3, 80))
+
+    def law(n: Any) -> Any:
+        return 1e-3 * ((1 - share) + share * (n / 1000) ** power)
+
+    fitted = auto(sizes[:, None], law(sizes) * np.exp(0.03 * rng.standard_normal(80)))
+    far = np.array([2000.0, 10000.0])
+    predicted = fitted.predict("kernel", far[:, None])
+    np.testing.assert_allclose(predicted, law(far), rtol=0.3)
+
+
+@pytest.mark.parametrize("largest", [64.0, 72.0])
+def test_more_threads_than_were_timed_do_not_take_exponentially_longer(largest: float) -> None:
+    """At 1,024 threads a call took 130 times as long, since 64 threads may be a tree's depth."""
+    rng = np.random.default_rng(1)
+    threads = np.repeat([1, 2, 4, 8, 16, 32, 48, largest], 4)
+
+    def law(p: Any) -> Any:
+        return 1e-3 + 1e-3 / 32 * np.maximum(p - 32, 0)
+
+    fitted = auto(threads[:, None], law(threads) * np.exp(0.03 * rng.standard_normal(32)))
+    far = np.array([128.0, 1024.0])
+    ratios = fitted.predict("kernel", far[:, None]) / law(far)
+    assert ((ratios > 0.5) & (ratios < 5)).all()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_logarithm_below_its_sizes_does_not_take_a_call_of_one_element_for_no_work(
     seed: int,

@@ -163,6 +163,18 @@ def product_of(factors: Sequence[Expression]) -> Expression:
     return reduce(Expression.times, factors, ONE)
 
 
+def may_be_depth(values: Floats) -> bool:
+    """Return whether a parameter with these distinct values, ascending, may be the depth of a tree.
+
+    Times grow exponentially with it, which shows only at the largest values: of 4, 8, 16, 32 and 64
+    threads, 2^p is a step at the last.
+    """
+    near = values[values >= values[-1] - tuning.DEPTHS]
+    is_small = values[0] >= 0 and values[-1] <= tuning.DEEPEST
+    whole = bool((values == np.floor(values)).all())
+    return is_small and whole and len(near) >= tuning.FEWEST_DEPTHS
+
+
 def log_log_slopes(values: Floats) -> Floats:
     """Return d log T / d log p beyond the range of the samples, given values at the corners there.
 

@@ -11,7 +11,7 @@ families the one that grows less has more weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import product
 
 import numpy as np
@@ -54,9 +54,12 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
     most_s: float | None = None
     """The longest measured time; None for no upper bound. A prediction is at most the larger of
     this and the value at the edge, times the growth that each parameter outside its range allows:
-    above it p/highest, both less an offset, to the function's local power at the edge, at least 1;
-    below it lowest/p to that power, at least 0. Negative parameters count by size
-    (`_largest_growth`)."""
+    above it p/highest, both less an offset, to the function's local power at the edge, at least 1,
+    or as much as a constant and a power grow, if `dense` has the parameter; below it lowest/p to
+    that power, at least 0. Negative parameters count by size (`_largest_growth`)."""
+    dense: tuple[int, ...] = ()
+    """The numbers of the parameters with several values in the upper half of their range, which
+    show the shape of the growth there."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -69,8 +72,8 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
             function = function or inner.formula
             plain = function.predict(edge)
             sizes = _sizes_of(edge, lowest, highest)
-            fading = (sizes / (sizes + np.abs(params - edge))).prod(axis=1)
-            at_edge = plain * (at_edge / plain) ** fading
+            nearness = (sizes / (sizes + np.abs(params - edge))).prod(axis=1)
+            at_edge = plain * (at_edge / plain) ** nearness**tuning.FADING
         # how much less work there may be; unlike p/lowest, above 0 for a p of 0
         shares = (1 + np.maximum(params, 0.0)) / (1 + np.maximum(lowest, 0.0))
         below = (lowest > 0) & (params < lowest)
@@ -87,22 +90,29 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
             seconds > 0, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME)
         )
         if self.most_s is not None:
-            growth = _largest_growth(function or inner, rows, edge, lowest, highest)
+            growth = _largest_growth(function or inner, rows, edge, lowest, highest, self.dense)
             limit = np.fmax(at_edge, self.most_s) * growth
             known = np.fmin(known, limit)
         return np.where(np.isfinite(params).all(axis=1) & np.isfinite(known), known, np.nan)
 
 
 def _largest_growth(
-    function: AnyFunction, params: Floats, edge: Floats, lowest: Floats, highest: Floats
+    function: AnyFunction,
+    params: Floats,
+    edge: Floats,
+    lowest: Floats,
+    highest: Floats,
+    dense: Container[int],
 ) -> Floats:
     """Return the largest factor by which each row may exceed the times within the range.
 
     A function that grows with the power s of a parameter at the edge of the range may go on doing
     so; a steeper term that hardly contributes there must not take over: at 360 times its range, the
-    error of a modelled kernel was 11,435 % without this limit, and 356 % with it. A range narrower
-    than its least value, as of step numbers that begin at a million, is shifted to begin at its
-    width: relative to a million nothing in it grows.
+    error of a modelled kernel was 11,435 % without this limit, and 356 % with it. A steeper power
+    beside a constant may go on growing if it has a fifth of the time, and `dense` the parameter.
+    If the parameter may be a depth, the growth may be exponential. A range narrower than its least
+    value, as of step numbers that begin at a million, is shifted to begin at its width: relative to
+    a million nothing in it grows.
     """
     factor = np.ones(len(params))
 
@@ -120,13 +130,18 @@ def _largest_growth(
         if len(above):
             offset = max(2 * low - high, 0.0) if low < high else 0.0
             largest = high - offset
-            growth = growth_to_edge(above, column, sign * (offset + tuning.WITHIN * largest))
+            growth, of_two = (
+                growth_to_edge(above, column, sign * (offset + tuning.WITHIN**steps * largest))
+                for steps in (1, 2)
+            )
             further = (sizes[above] - offset) / largest
             power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
             most = further**power
-            if high <= tuning.DEEPEST:
-                rate = np.fmax(growth, 0.0) / (1 - tuning.WITHIN)
-                most = np.fmax(most, np.exp(rate * (further - 1)))
+            if sign > 0 and column + 1 in dense:
+                most = np.fmax(most, _growth_beside_a_constant(growth, of_two, further))
+                if high <= tuning.DEEPEST:
+                    rate = np.fmax(growth, 0.0) / (1 - tuning.WITHIN)
+                    most = np.fmax(most, np.exp(rate * (further - 1)))
             factor[above] *= most
         below = np.flatnonzero((sizes > 0) & (sizes < low))
         if len(below):
@@ -134,6 +149,19 @@ def _largest_growth(
             power = np.fmax(growth / -math.log(tuning.WITHIN), 0.0)
             factor[below] *= (low / sizes[below]) ** power
     return factor
+
+
+def _growth_beside_a_constant(growth: Floats, of_two: Floats, further: Floats) -> Floats:
+    """Return the growth of c + a·p^k to `further` times the edge; 0 where k or its share is odd.
+
+    `growth` and `of_two` are the logarithms of the growth in one and two steps to the edge, each to
+    1 / `WITHIN` times the parameter. They tell k, and the share of a·p^k in the time at the edge.
+    """
+    near, far = np.exp(-growth), np.exp(-of_two)
+    power = np.log((1 - near) / (near - far)) / -math.log(tuning.WITHIN)
+    share = (1 - near) / (1 - tuning.WITHIN**power)
+    known = (near > far) & (share >= tuning.LEAST_GROWING) & (power <= tuning.STEEPEST)
+    return np.where(known, 1 + share * (further**power - 1), 0.0)
 
 
 def is_outside(params: Floats, lowest: Floats, highest: Floats) -> Flags:
@@ -183,7 +211,15 @@ def growth_of(
         ratios = ratios_of(samples.seconds[usual], held_out_s[usual], points.count_of_row[usual])
         rate = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
     function = None if weights == selected else validation.solve(weights)
-    return Growth(function, rate, most_s)
+    return Growth(function, rate, most_s, _dense_parameters(samples.params))
+
+
+def _dense_parameters(params: Floats) -> tuple[int, ...]:
+    """Return the numbers of the parameters with several values in the upper half of their range."""
+    values = map(np.unique, params.T)
+    halves = (of_one[of_one >= of_one[0] / 2 + of_one[-1] / 2] for of_one in values)
+    lengths = enumerate(map(len, halves), 1)
+    return tuple(number for number, length in lengths if length >= tuning.FEWEST_IN_UPPER_HALF)
 
 
 def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:

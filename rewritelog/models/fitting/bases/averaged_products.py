@@ -21,6 +21,7 @@ from rewritelog.models.fitting.design import (
     Parameters,
     SelectionSamples,
     logarithm,
+    may_be_depth,
     product_of,
 )
 from rewritelog.models.fitting.regression import HUBER, huber_weights
@@ -69,12 +70,6 @@ DIFFERENCE = ("abs({p} - {q})", 0.05)
 
 SECOND_TERM = 0.1
 """Prior probability of a second term, to be multiplied by that of the factor G in this term."""
-
-LEAST_INTEGERS = 3
-"""The least range of a parameter that may be the depth of a tree."""
-
-DEEPEST_STEP = 12
-"""The most by which the largest depth exceeds the next: with more 2^p is a step at the largest."""
 
 BEAM_WIDTH = 24
 """How many products of n factors are tried with one more factor."""
@@ -355,7 +350,5 @@ def _single_factors(
     log, bounded = logarithm(name, low), parameters.divisor(number)
     for text, probability in kinds:
         yield text.format(p=name, log=log, bounded=bounded), probability
-    whole = bool((column == np.floor(column)).all())
-    may_be_depth = whole and low >= 0 and LEAST_INTEGERS <= high - low <= high <= tuning.DEEPEST
-    if may_be_depth and values[-1] - values[-2] <= DEEPEST_STEP:
+    if may_be_depth(values):
         yield f"2^min({name}, {2 * high - low:.6g})", TREE

@@ -27,6 +27,7 @@ from rewritelog.models.fitting.design import (
     SelectionSamples,
     excess_growth,
     knots_of,
+    may_be_depth,
 )
 from rewritelog.models.fitting.selection import Stepwise, select_terms
 
@@ -117,7 +118,7 @@ def _loops_and_trees(
         column, own = params[:, number - 1], parse(f"p{number}")
         others = [other for other in numbers if other != number]
         low, high = float(column.min()), float(column.max())
-        if low >= 0 and high <= tuning.DEEPEST and (column == np.floor(column)).all():
+        if may_be_depth(np.unique(column)):
             yield from _times_each(parse(f"2^min(p{number}, {2 * high - low:.6g})"), others)
         if low >= 0 and len(np.unique(column)) > tuning.MOST_VALUES:
             for knot in _knots(column, tuning.HINGES):
