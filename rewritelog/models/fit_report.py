@@ -77,6 +77,12 @@ twenty other calls, gets a warning."""
 LARGE_SUM_ERROR = 0.1
 """A larger relative error of the sum on held-out samples gets a warning."""
 
+EXPLAINED = 0.8
+"""From this R² on held-out samples on, the parameters explain most of the time."""
+
+FEW_SHORT = 0.1
+"""A larger share of calls far below their prediction is no matter of single lines."""
+
 FEW_LONG = 0.2
 """A larger share of calls far above their prediction is not explained by disturbances."""
 
@@ -470,7 +476,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"more, and {effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if error > LARGE_ERROR:
-        return _cause_of_large_error(fit)
+        return _few_short_calls(fit) or _cause_of_large_error(fit)
     long = np.count_nonzero(ratios > OUTLIER_FACTOR)
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
     # calls that merely vary are as often much longer as much shorter
@@ -503,9 +509,31 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
     effect = "" if _total_ratio(fit) == 1 else f", and {effect_on_totals(fit)}"
     if fit.judged.samples < FEW:
         return "poor", _of_few_lines(effect)
+    if (fit.quality.held_out_r2 or 0.0) >= EXPLAINED:
+        return "poor", (
+            f"the parameters explain most of the time, but calls with like parameters vary{effect}; "
+            "time the event on an idle machine, pass what else determines it, or add timing lines"
+        )
     return "poor", (
         f"the parameters explain little of the time{effect}; pass parameters that determine it, "
         "split the event by a category, or add timing lines"
+    )
+
+
+def _few_short_calls(fit: EventFit) -> tuple[str, str] | None:
+    """Return the cause and advice if a few calls far below their prediction make the error large.
+
+    An error relative to the measured time may be 13,000 % because of a single line.
+    """
+    ratios = fit.ratios[fit.ratios > 0]
+    short = ratios < 1 / OUTLIER_FACTOR
+    count, others = int(np.count_nonzero(short)), ratios[~short]
+    if not 0 < count <= FEW_SHORT * len(ratios) or np.abs(1 / others - 1).mean() > LARGE_ERROR:
+        return None
+    return "short calls", (
+        f"{count_text(count, 'call')} of {len(ratios):,} took less than half as long as predicted, "
+        "the rest about as long: they did less, or their lines are wrong; `rewritelog verify "
+        "--worst` shows them"
     )
 
 

@@ -175,6 +175,20 @@ def test_where_calls_often_return_early_the_warning_says_what_totals_are(
     assert "split the event by a category" in warning
 
 
+def test_a_large_error_of_one_short_call_or_of_noise_is_not_blamed_on_the_parameters() -> None:
+    """Users looked for a missing parameter, where p1 explains 98 % and one line was torn."""
+    draw = np.random.default_rng(0)
+    sizes = np.round(np.exp(draw.uniform(2, 9, 200)))
+    noise = draw.standard_normal(200)
+    torn, noisy = 1e-6 * sizes * np.exp(0.03 * noise), 1e-8 * sizes * np.exp(0.3 * noise)
+    torn[3] = 1e-9
+    for seconds, cause in ((torn, "1 call of 200 took less than half"), (noisy, "explain most")):
+        timings = EventTimings("k", sizes[:, None], seconds)
+        (warning,) = load_model("auto", {}).fit((timings,)).warnings()
+        assert cause in warning
+        assert "explain little" not in warning
+
+
 def test_one_of_many_long_calls_is_not_the_only_one() -> None:
     """It was `one call took 1231 times as long as predicted`; 16 others were long too."""
     draw = np.random.default_rng(8)
