@@ -511,8 +511,9 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
         return "poor", _of_few_lines(effect)
     if (fit.quality.held_out_r2 or 0.0) >= EXPLAINED:
         return "poor", (
-            f"the parameters explain most of the time, but calls with like parameters vary{effect}; "
-            "time the event on an idle machine, pass what else determines it, or add timing lines"
+            "the parameters explain most of the time, but calls with like parameters vary"
+            f"{effect}; time the event on an idle machine, pass what else determines it, or add "
+            "timing lines"
         )
     return "poor", (
         f"the parameters explain little of the time{effect}; pass parameters that determine it, "

@@ -136,12 +136,12 @@ def _busy_s(
     A middle region counts under its event, unless the name of its SEB has a category.
     """
     sebs, regions = outcome.workload.sebs, outcome.workload.regions
-    other = categories.index(OTHER)
-    by_name = np.array([categories.index(name or OTHER) for name in of_name], dtype=np.int64)
-    by_event = np.array([categories.index(name) for name in of_event], dtype=np.int64)
+    column = {name: number for number, name in enumerate(categories)}
+    by_name = np.array([column[name or OTHER] for name in of_name], dtype=np.int64)
+    by_event = np.array([column[name] for name in of_event], dtype=np.int64)
     plain = np.array([name is None for name in of_name], dtype=np.bool_)
     middle_s = np.where(plain[sebs.name[regions.seb]], outcome.regions_s[1], 0.0)
-    region_pe, outside = sebs.pe[regions.seb], np.full(len(of_event), other)
+    region_pe, outside = sebs.pe[regions.seb], np.full(len(of_event), column[OTHER])
     sums = np.zeros((int(range_of_pe[-1]) + 1, len(categories), 2))
     for column_of, code, pe, seconds in (
         (by_name, sebs.name, sebs.pe, outcome.busy_s),

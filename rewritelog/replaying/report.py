@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from rewritelog.replaying.lost_cycles import LostCycles
 from rewritelog.replaying.network import DIGITS, Network
 from rewritelog.text import (
     LABEL_WIDTH,
+    MOST_EVENTS,
     NO_NAME,
     Readable,
     TextTable,
@@ -244,32 +245,36 @@ def _share_text(part: float, whole: float) -> str:
     return percent_text(share_of(part, whole), 1)
 
 
-def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int | None = None) -> str:
+def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int = MOST_EVENTS) -> str:
     """Return a text table of PE time by category, and with `ranges` by range of PEs.
 
-    Categories without any time are left out. If there are more than `most_events` events, those
-    with the least time share one row.
+    Categories without any time are left out. Events are sorted by time, the longest first; if there
+    are more than `most_events`, those with the least time share one row.
     """
     totals = {name: seconds for name, seconds in lost.totals_s.items() if seconds}
     if not totals:
         return ""
-    events = sorted(
-        (category for category in totals if category.startswith("useful[")), key=totals.__getitem__
-    )
-    if most_events is not None and len(events) > most_events:
-        least = events[: len(events) - most_events + 1]
-        name = f"useful: {len(least):,} more events"
-        totals = {name: math.fsum(totals.pop(category) for category in least), **totals}
+    useful = {name: s for name, s in totals.items() if name.startswith("useful[")}
+    events = sorted(useful, key=useful.__getitem__, reverse=True)
+    most = len(events) if len(events) <= most_events else most_events - 1
+    rows = {name: [name] for name in events[:most]}
+    if more := events[most:]:
+        rows[f"useful: {len(more):,} more events"] = more
+    rows |= {name: [name] for name in totals if name not in useful}
+
+    def sums(seconds: Mapping[str, float]) -> list[float]:
+        return [math.fsum(seconds[name] for name in names) for names in rows.values()]
+
     whole = lost.pes * lost.predicted_s
     columns: dict[str, Iterable[str]] = {
-        "PE time": totals,
-        "PE-seconds": time_column(list(totals.values())),
-        "share": [_share_text(s, whole) for s in totals.values()],
+        "PE time": rows,
+        "PE-seconds": time_column(sums(totals)),
+        "share": [_share_text(s, whole) for s in sums(totals)],
     }
     if ranges and len(lost.first_pes) > 1:
         for first, size, seconds in lost.ranges():
             head = f"PE {first}" if size == 1 else f"PE {first}–{first + size - 1}"
-            columns[head] = [_share_text(seconds[name], size * lost.predicted_s) for name in totals]
+            columns[head] = [_share_text(s, size * lost.predicted_s) for s in sums(seconds)]
     return str(TextTable.of(columns))
 
 

@@ -117,6 +117,7 @@ class LineStats(Readable):
     malformed: MalformedLines = field(default_factory=MalformedLines)
     kept: int = 0
     """The number of lines that are kept for the variation of times."""
+    are_all_kept: bool = True
 
     @property
     def events(self) -> list[EventStats]:
@@ -140,6 +141,7 @@ class LineStats(Readable):
                     keep = unit != TimeUnit.NONE and self.kept < LINES_KEPT
                     stats.add(params, table.time[rows], keep=keep)
                     self.kept += len(rows) * keep
+                    self.are_all_kept &= keep or unit == TimeUnit.NONE
 
     def to_json(self) -> dict[str, Any]:
         """Return the statistics as a JSON object."""
@@ -152,7 +154,7 @@ class LineStats(Readable):
     def text(self) -> str:
         """Return the statistics as text, a few lines for each event."""
         lines = [line for event in self.events for line in event.text_lines(self.param_names)]
-        if self.kept >= LINES_KEPT:
+        if not self.are_all_kept:
             lines.append(f"the variation is that of the first {self.kept:,} lines with a time")
         return "\n".join(lines or ["no timing or param lines"])
 

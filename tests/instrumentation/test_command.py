@@ -216,6 +216,8 @@ def test_stats_keep_a_bounded_number_of_lines(
     assert (kind.spread.relative, kind.spread.points) == (0.0, 4)
     assert 10 <= kind.spread.lines < 100
     assert f"the variation is that of the first {kind.spread.lines} lines" in report.text()
+    path.write_text("".join(format_line("k", (1,), time_s=1) for _ in range(10)))
+    assert "the first" not in StatsCommand(path).run().text()  # all of them were kept
 
 
 def test_stats_hold_little_for_each_of_many_events(tmp_path: Path) -> None:

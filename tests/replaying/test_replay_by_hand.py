@@ -318,6 +318,16 @@ def test_large_logs_have_fewer_gains_unless_asked_for(
     assert [gain.name for gain in (*most.gains, *most.event_gains)] == ["name 3", "kernel"]
 
 
+def test_of_many_events_lost_cycles_are_those_of_the_longest(tmp_path: Path) -> None:
+    """Each of 20,000 had a row, by name, and the idle time came last; JSON has them all."""
+    logs = write_logs(tmp_path / "logs", [[seb(0, k) for k in range(1, 51)], []])
+    write_params(logs, 0, *[(k, f"e{k + 1}", 1.0) for k in range(50)])
+    run = rewritelog.lost_cycles(logs)
+    rows = re.findall(r"^  (useful\S*(?: \d+ more events)?) ", run.text(), re.MULTILINE)
+    assert rows == [*(f"useful[e{k}]" for k in range(50, 11, -1)), "useful: 11 more events"]
+    assert run.to_json()["categories_s"]["useful[e1]"] == 1
+
+
 def test_the_text_has_the_largest_gains_and_one_row_of_small_events(tmp_path: Path) -> None:
     """PE 0 runs six events of 1 to 6 s, then 0.5 and 0.05 s without one; six PEs run nothing."""
     line = [seb(0, k, name=b"work") for k in range(1, 7)]
@@ -331,10 +341,10 @@ def test_the_text_has_the_largest_gains_and_one_row_of_small_events(tmp_path: Pa
     )
     assert [name for name, *_ in gains] == ["work", "e6", "e5", "e4", "e3", "e2"]
     assert lost[:4] == [
-        ("useful: 3 more events", "6.0", "4.0"),
-        ("useful[e4]", "4.0", "2.7"),
-        ("useful[e5]", "5.0", "3.3"),
         ("useful[e6]", "6.0", "4.0"),
+        ("useful[e5]", "5.0", "3.3"),
+        ("useful[e4]", "4.0", "2.7"),
+        ("useful: 3 more events", "6.0", "4.0"),
     ]
     assert "13.9 % of it in useful events" in rewritelog.lost_cycles(logs).text()
     (logs / "param.0").unlink()
@@ -343,7 +353,7 @@ def test_the_text_has_the_largest_gains_and_one_row_of_small_events(tmp_path: Pa
     assert [pe.pe for pe in report.worst_pes] == [0, 1, 2, 3, 4]
     by_range = report.details().partition("  PE time")[2].splitlines()
     assert re.findall("PE [0-9–]+", by_range[0]) == ["PE 0–1", "PE 2–3", "PE 4–6"]
-    assert by_range[6].split()[-6:] == ["13.9", "%", "0.0", "%", "0.0", "%"], "6 of 2 · 21.55 s"
+    assert by_range[1].split()[-6:] == ["13.9", "%", "0.0", "%", "0.0", "%"], "6 of 2 · 21.55 s"
 
 
 @pytest.mark.parametrize("numbers", [[3, 1, 2], [1, 1, 2]])
