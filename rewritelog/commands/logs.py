@@ -175,7 +175,8 @@ class DiffCommand(Jobs, Command["Comparison"]):
 class DumpCommand(Logs, Command["Iterator[dict[str, Any]]"]):
     """Show every field of every SEB of a PE.
 
-    Times are in seconds, offsets in bytes from the start of the file, in every log version.
+    Times are in seconds, offsets in bytes from the start of the file, in every log version. JSON
+    has an object for each SEB, on a line of its own.
 
     >>> next(rewritelog.dump("sample_logs/cells", pe=0))["offset_bytes"]
     56

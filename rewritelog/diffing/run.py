@@ -184,10 +184,13 @@ def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:
     }
     with InputFile(logs.summary_path) as file:
         facts["bytes of the summary"] = str(file.size_bytes)
-        sizes = MachineHeader.parse(file.read(0, MACHINE_HEADER_BYTES).tobytes()).sizes
-    for name, value in sizes.items():
+        header = file.read(0, MACHINE_HEADER_BYTES).tobytes()
+    for name, value in MachineHeader.parse(header).sizes.items():
         if isinstance(value, int) and not name.endswith("_format"):
             facts[f"{name.replace('_', ' ')} in the header"] = str(value)
+    others = (file for file in logs.files if file.machine != header)
+    odd = [f"{file.path.name} {file.machine.hex(' ')}" for file in others]
+    facts["headers of timeline files"] = ", ".join(odd) or "that of the summary"
     return machine, facts
 
 

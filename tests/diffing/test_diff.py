@@ -253,6 +253,21 @@ def test_the_number_of_files_is_a_matter_of_representation(tmp_path: Path) -> No
     assert comparison["counts"]["SEBs"] == [20, 20]
 
 
+def test_a_byte_in_the_header_of_one_timeline_file_is_a_difference(tmp_path: Path) -> None:
+    """Sets whose bytes differ there were the same, with exit code 0."""
+    for name in ("a", "b"):
+        write_logs(tmp_path / name, [[seb(0, 1)]] * 2, files=2)
+    path = tmp_path / "b/bgTrace1"
+    data = bytearray(path.read_bytes())
+    data[15] ^= 12
+    path.write_bytes(data)
+    comparison = report_of(tmp_path / "a", tmp_path / "b")
+    (fact,) = comparison["representation"]
+    assert fact["a"] == "that of the summary"
+    assert fact["b"] == f"bgTrace1 {data[:16].hex(' ')}"
+    assert not comparison["same"]
+
+
 def test_pes_and_sebs_of_one_side_alone(tmp_path: Path) -> None:
     sender = seb(0, 1, messages=[message(0.5)])
     write_logs(tmp_path / "a", [[sender, sender], [sender]])

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from rewritelog.arrays import Floats
 from rewritelog.models.base import EventTimings, ModelText
 from rewritelog.models.registry import load_model
 from rewritelog.text import MOST_EVENTS
@@ -179,10 +178,10 @@ def test_where_calls_often_return_early_the_warning_says_what_totals_are(
 def test_a_large_error_of_one_short_call_or_of_noise_is_not_blamed_on_the_parameters() -> None:
     """Users looked for a missing parameter, where p1 explains 98 % and one line was torn."""
     draw = np.random.default_rng(0)
-    sizes = np.round(np.exp(draw.uniform(2, 9, 200)))
-    noise = draw.standard_normal(200)
+    sizes = np.exp(draw.uniform(2, 9, 200))
+    noise: np.ndarray = draw.standard_normal(200)
     for spread, cause in ((0.03, "1 call of 200 took less than half"), (0.3, "explain most")):
-        seconds: Floats = 1e-6 * sizes * np.exp(spread * noise)
+        seconds = np.asarray(1e-6 * sizes * np.exp(spread * noise), dtype=np.float64)
         seconds[3] *= 1e-4 if spread == 0.03 else 1
         timings = EventTimings("k", sizes[:, None], seconds)
         (warning,) = load_model("auto", {}).fit((timings,)).warnings()
