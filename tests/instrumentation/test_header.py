@@ -495,7 +495,8 @@ def test_an_output_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:
     program = build(tmp_path, ("a.c", LOOP))
     printed = run([program], more={"TRACEBIGSIM_OUTPUT": str(tmp_path)})
     assert len(printed.table()) == 2000
-    assert printed.err == f"tracebigsim: {tmp_path}: Is a directory\n"
+    problem = "Is a directory; lines go to standard output"
+    assert printed.err == f"tracebigsim: {tmp_path}: {problem}\n"
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
         ran = subprocess.run(
             [program], stdout=full, stderr=subprocess.PIPE, check=False, env=environment()

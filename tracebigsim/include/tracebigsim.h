@@ -347,7 +347,7 @@ TRACEBIGSIM_APART_ int tracebigsim_expand_(const char *pattern, char *path, size
 /* Open what TRACEBIGSIM_OUTPUT names, or use standard output. */
 TRACEBIGSIM_APART_ void tracebigsim_open_output_(void) {
   const char *pattern = getenv("TRACEBIGSIM_OUTPUT");
-  char path[TRACEBIGSIM_LINE_BYTES_];
+  char path[TRACEBIGSIM_LINE_BYTES_], problem[200];
   tracebigsim_process_.output = 1;
   tracebigsim_process_.to_stdout = 1;
   if (pattern == NULL || *pattern == '\0') return;
@@ -360,7 +360,8 @@ TRACEBIGSIM_APART_ void tracebigsim_open_output_(void) {
       return;
     }
   }
-  tracebigsim_report_(strerror(errno), pattern);
+  snprintf(problem, sizeof problem, "%.160s; lines go to standard output", strerror(errno));
+  tracebigsim_report_(problem, pattern);
 }
 
 /* Count lines that are lost; their number is reported at the end of the process. */
