@@ -2,27 +2,32 @@
 
 Lines and environment variables are the same as those of `tracebigsim.h`. A thread has at most one
 open bracket. A bracket opened within another replaces it, and the outer one prints no line; that,
-and an end without a start, issues a BracketWarning. Lines are written whole, or buffered.
+and an end without a start, issues a BracketWarning. Lines are written whole, or buffered. Those
+that cannot be written are counted and reported at exit.
 """
 
 from __future__ import annotations
 
 import atexit
+import errno
 import functools
 import inspect
+import io
 import os
 import re
+import stat
 import sys
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Final, ParamSpec, Self, SupportsFloat, TextIO, TypeVar
 
-from tracebigsim.errors import BracketError, BracketWarning, TraceFileError
+from tracebigsim.errors import BracketError, BracketWarning
 from tracebigsim.writing import format_line, to_float, to_name
 
 OUTPUT_VARIABLE: Final = "TRACEBIGSIM_OUTPUT"
@@ -33,23 +38,29 @@ MOST_BUFFERED: Final = 65536
 MOST_BUFFERED_FOR_PIPE: Final = 4096
 """Bytes that a pipe takes in one piece (PIPE_BUF of Linux)."""
 
-Target = TextIO | Path
+Target = TextIO | Path | int | None
+"""A stream, a file, which is opened for each write, the descriptor of a named pipe, or None: the
+program was started with standard output closed."""
 
 
 class Output:
-    """Where the process writes its lines, and the buffer for them."""
+    """Where the process writes its lines, the buffer for them, and how many are lost."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._target: Target | None = None
+        self._target: Target = None
         self._buffered: list[str] = []
         self._buffered_bytes = 0
+        self._is_torn = False
+        self._lost = 0
+        self._lost_reason = ""
 
     def set(self, target: str | os.PathLike[str] | TextIO | None) -> None:
         """Send further lines to a file, a stream, or (None) the default target."""
         self.flush()
         with self._lock:
             _close_pipes()
+            self._is_torn = False
             self._target = (
                 Path(target).absolute() if isinstance(target, str | os.PathLike) else target
             )
@@ -57,13 +68,13 @@ class Output:
     def write(self, line: str) -> None:
         """Write a whole line at once, or buffer it."""
         with self._lock:
-            target = self._target or _default_target()
+            target = self._current()
             limit = _buffer_limit(target)
             size = len(line.encode())
             if self._buffered_bytes and self._buffered_bytes + size > limit:
                 self._write_buffered(target)
             if size > limit:
-                _write(target, line)
+                self._write(target, line)
             else:
                 self._buffered.append(line)
                 self._buffered_bytes += size
@@ -72,7 +83,17 @@ class Output:
         """Write the buffered lines."""
         with self._lock:
             if self._buffered:
-                self._write_buffered(self._target or _default_target())
+                self._write_buffered(self._current())
+
+    def finish(self) -> None:
+        """Write the buffered lines, and report lost ones on standard error."""
+        with self._lock:
+            self.flush()
+            if self._lost and sys.stderr:
+                with suppress(OSError, ValueError):
+                    text = f"tracebigsim: {self._lost} lines are lost: {self._lost_reason}\n"
+                    sys.stderr.write(text)
+            self._lost = 0
 
     def hold(self) -> None:
         """Write the buffered lines, and keep other threads from writing until `release`."""
@@ -83,20 +104,42 @@ class Output:
         """Let other threads write again."""
         self._lock.release()
 
+    def release_in_child(self) -> None:
+        """Let a child write lines, which reports only its own, and flush its buffer at its end."""
+        self._lost = 0
+        self.release()
+        _finish_at_end(self)
+
+    def _current(self) -> Target:
+        """Return where lines go now: standard output if a file cannot be opened."""
+        target = self._target or _default_target()
+        if isinstance(target, Path):
+            target = _files[target] if target in _files else _first_opened(target)
+            return sys.stdout if target is None else target
+        return target
+
     def _write_buffered(self, target: Target) -> None:
         """Write the buffered lines and empty the buffer, also if they cannot be written."""
         text = "".join(self._buffered)
         self._buffered.clear()
         self._buffered_bytes = 0
-        _write(target, text)
+        self._write(target, text)
+
+    def _write(self, target: Target, text: str) -> None:
+        """Write whole lines in one write, and count those that are lost."""
+        data = b"\n" * self._is_torn + text.encode()
+        rest, reason = _write(target, data)
+        if written := data[: len(data) - len(rest)]:
+            self._is_torn = not written.endswith(b"\n")
+        if rest:
+            self._lost += min(rest.count(b"\n"), text.count("\n"))
+            self._lost_reason = reason
 
 
 def _default_target() -> Target:
     """Return the file that the environment variable names, or standard output."""
     path = os.environ.get(OUTPUT_VARIABLE)
     if not path:
-        if sys.stdout is None:  # the program was started with it closed
-            raise TraceFileError("standard output", "is closed")
         return sys.stdout
     if "%" in path:
         path = path.replace("%p", str(os.getpid())).replace("%h", os.uname().nodename)
@@ -109,12 +152,46 @@ def _file(path: str) -> Path:
     return Path(path).absolute()
 
 
+_files: Final = dict[Path, Path | int | None]()
+"""What lines for a file go to: the file, the descriptor of a named pipe, kept open so that readers
+do not see the end, or None for standard output."""
+
+
+def _first_opened(path: Path) -> Path | int | None:
+    """Return what lines for a file go to; warn if it cannot be opened."""
+    try:
+        descriptor = _opened(path)
+    except OSError as error:
+        _files[path] = None
+        _warn(f"{path}: {error.strerror}; lines go to standard output")
+        return None
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        _files[path] = descriptor
+    else:
+        os.close(descriptor)
+        _files[path] = path
+    return _files[path]
+
+
+def _opened(path: Path) -> int:
+    """Return a descriptor that appends to a file."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _close_pipes() -> None:
+    """Forget the files, and close the named pipes, so that their readers find the end."""
+    while _files:
+        _, target = _files.popitem()
+        if isinstance(target, int):
+            os.close(target)
+
+
 def _buffer_limit(target: Target) -> int:
     """Return how many bytes may be buffered for this target."""
     limit = _requested_bytes(os.environ.get(BUFFER_VARIABLE) or "0")
     if limit <= MOST_BUFFERED_FOR_PIPE:
         return limit
-    is_file = isinstance(target, Path) and (target.is_file() or not target.exists())
+    is_file = isinstance(target, Path) and target.is_file()
     return min(limit, MOST_BUFFERED if is_file else MOST_BUFFERED_FOR_PIPE)
 
 
@@ -127,81 +204,62 @@ def _requested_bytes(text: str) -> int:
     return 0
 
 
-def _write(target: Target, text: str) -> None:
-    """Write whole lines in one write."""
-    if isinstance(target, Path):
-        _append(target, text)
-        return
+def _write(target: Target, data: bytes) -> tuple[bytes, str]:
+    """Write whole lines in one write; return those that are lost, and why."""
     try:
+        if target is None:
+            return data, os.strerror(errno.EBADF)
+        if isinstance(target, int):
+            return _write_rest(target, data)
+        if isinstance(target, Path):
+            descriptor = _opened(target)
+            try:
+                return _write_rest(descriptor, data)
+            finally:
+                os.close(descriptor)
         target.flush()
-        target.write(text)
+        if isinstance(target, io.TextIOWrapper) and isinstance(target.buffer, _OF_FILES):
+            return _write_rest(target.fileno(), data)
+        target.write(data.decode())
         target.flush()
     except (OSError, ValueError) as error:  # ValueError: it is closed, or cannot encode the text
-        name = "standard output" if target is sys.stdout else "the stream of lines"
-        raise TraceFileError(name, getattr(error, "strerror", None) or str(error)) from error
+        return data, getattr(error, "strerror", None) or str(error)
+    return b"", ""
 
 
-_pipes: Final = dict[Path, int | None]()
-"""Descriptors of named pipes, kept open so that readers do not see the end; None for files."""
+_OF_FILES: Final = (io.BufferedWriter, io.FileIO)
+"""They would keep lines that cannot be written, and Python would fail to write them again at its
+end: lines go past them."""
 
 
-def _append(path: Path, text: str) -> None:
-    """Append to a file with a single system call, unless the system cuts it short."""
-    data = text.encode()
+def _write_rest(descriptor: int, data: bytes) -> tuple[bytes, str]:
+    """Write with a single system call, unless the system cuts it short; return as `_write` does."""
     try:
-        if path not in _pipes:
-            _pipes[path] = _opened(path) if path.is_fifo() else None
-        pipe = _pipes[path]
-        descriptor = _opened(path) if pipe is None else pipe
-        try:
-            while data and (written := os.write(descriptor, data)):
-                data = data[written:]
-        finally:
-            if pipe is None:
-                os.close(descriptor)
+        while data and (written := os.write(descriptor, data)):
+            data = data[written:]
     except OSError as error:
-        raise TraceFileError(path, error.strerror or str(error)) from error
-    if data:
-        raise TraceFileError(path, f"{len(data)} bytes of lines cannot be written")
-
-
-def _opened(path: Path) -> int:
-    """Return a descriptor that appends to a file."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
-
-
-def _close_pipes() -> None:
-    """Close the named pipes, so that their readers find the end."""
-    while _pipes:
-        _, pipe = _pipes.popitem()
-        if pipe is not None:
-            os.close(pipe)
+        return data, error.strerror or str(error)
+    return data, os.strerror(errno.EIO)
 
 
 OUTPUT: Final = Output()
 
 
-def _flush_at_end(output: Output) -> None:
-    """Write the buffered lines when a process of `multiprocessing` ends: it runs no `atexit`.
+def _finish_at_end(output: Output) -> None:
+    """Do so, too, when a process of `multiprocessing` ends: it runs no `atexit`.
 
     Such a process may forget its finalizers when it starts, so they are set again after a fork.
     """
     if util := sys.modules.get("multiprocessing.util"):
-        util.Finalize(None, output.flush, exitpriority=0)
-        util.register_after_fork(output, _flush_at_end)
+        util.Finalize(None, output.finish, exitpriority=0)
+        util.register_after_fork(output, _finish_at_end)
 
 
-def _after_in_child() -> None:
-    """Let the child write lines, and flush its buffer when it ends."""
-    OUTPUT.release()
-    _flush_at_end(OUTPUT)
-
-
-atexit.register(OUTPUT.flush)
-_flush_at_end(OUTPUT)
+atexit.register(OUTPUT.finish)
+_finish_at_end(OUTPUT)
 # Else a child might wait for a lock that was held, during the fork, by a thread that it lacks.
 os.register_at_fork(
-    before=OUTPUT.hold, after_in_parent=OUTPUT.release, after_in_child=_after_in_child
+    before=OUTPUT.hold, after_in_parent=OUTPUT.release, after_in_child=OUTPUT.release_in_child
 )
 
 
@@ -236,7 +294,8 @@ _this_thread = _ThisThread()
 def output(target: str | os.PathLike[str] | TextIO | None) -> None:
     """Send the lines of this process to a file (appending), a text stream, or (None) the default.
 
-    Buffered lines are written to the former target first; raises TraceFileError if they cannot be.
+    Buffered lines are written to the former target first. A file that cannot be opened raises no
+    error: a BracketWarning says that lines go to standard output.
 
     >>> tracebigsim.output("timings.txt")
     >>> with tracebigsim.bracket("kernel", 8):
@@ -251,8 +310,6 @@ def output(target: str | os.PathLike[str] | TextIO | None) -> None:
 
 def flush() -> None:
     """Write the lines buffered under TRACEBIGSIM_BUFFER_BYTES; also done at exit.
-
-    Raises TraceFileError if they cannot be written.
 
     >>> tracebigsim.flush()
     """
@@ -284,8 +341,9 @@ def end(event: str, *params: SupportsFloat) -> None:
     """Close this thread's bracket and print its timing line.
 
     The time is in seconds; `params` are the 0 to 20 numbers that it depends on. `start` has an
-    example. Raises LineFormatError for what no line can hold, and TraceFileError if the line cannot
-    be written or the list of chosen SEBs cannot be read; the bracket is closed all the same.
+    example. Raises LineFormatError for what no line can hold, and TraceFileError if the list of
+    chosen SEBs cannot be read; the bracket is closed all the same. Lines that cannot be written are
+    counted, and reported on standard error at exit.
     """
     ended_ns = perf_counter_ns()
     state, _this_thread.state = _this_thread.state, _State.CLOSED

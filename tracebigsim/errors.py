@@ -10,7 +10,7 @@ class TraceBigSimError(Exception):
 
 
 class TraceFileError(TraceBigSimError):
-    """A file of timing or param lines cannot be read or written."""
+    """A file of timing or param lines, or a list of chosen SEBs, cannot be read."""
 
     def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
         super().__init__(f"{os.fspath(path)}: {problem}")
@@ -31,4 +31,4 @@ class CoreError(TraceBigSimError, ImportError):
 
 
 class BracketWarning(UserWarning):
-    """`start` and `end` do not pair up, or lines are not buffered; the program goes on."""
+    """Brackets do not pair up, or lines are not buffered or go elsewhere; the program goes on."""

@@ -11,9 +11,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytest
 from building import environment, events_of, forks, params_of
@@ -148,10 +147,6 @@ def test_lines_go_to_a_file_where_told(tmp_path: Path, monkeypatch: pytest.Monke
     for _ in range(2):
         with tracebigsim.bracket("b"):
             pass
-    tracebigsim.output(tmp_path)
-    tracebigsim.start()
-    with pytest.raises(TraceFileError, match="Is a directory"):
-        tracebigsim.end("c")
     tracebigsim.output(None)
     named = f"by variable of {os.getpid()} on {os.uname().nodename}"
     assert scan((tmp_path / named).read_bytes()).events == ("a",)
@@ -182,57 +177,104 @@ def test_standard_output_is_the_default(
     with tracebigsim.bracket("k"):
         pass
     assert scan(capsys.readouterr().out.encode()).events == ("k",)
-    monkeypatch.setattr(sys, "stdout", None)  # as in a program that is started with a closed one
-    tracebigsim.start()
-    with pytest.raises(TraceFileError, match="standard output: is closed"):
-        tracebigsim.end("k")
+
+
+def ends_well(program: str, **process: Any) -> tuple[str, str]:
+    """Run a program with brackets; return what it prints on its two streams."""
+    process.setdefault("stdout", subprocess.PIPE)
+    program = f"import os, sys, tracebigsim\n{program}"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **process)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+TWO_LINES = """for n in (1, 2):
+    with tracebigsim.bracket("k", n): pass
+"""
+
+
+@pytest.mark.parametrize("buffer", ["", "1000"])
+def test_lines_that_cannot_be_written_are_counted_and_the_program_goes_on(buffer: str) -> None:
+    """A run of hours ended with an error when its disk was full."""
+    more = {"TRACEBIGSIM_BUFFER_BYTES": buffer}
+    full = "tracebigsim: 2 lines are lost: No space left on device\n"
+    named = environment(**more, TRACEBIGSIM_OUTPUT="/dev/full")
+    assert ends_well(TWO_LINES + "print('done')", env=named) == ("done\n", full)
+    with Path("/dev/full").open("w") as stdout:
+        assert ends_well(TWO_LINES, stdout=stdout, env=environment(**more))[1] == full
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with open(write_end, "w") as stdout:  # noqa: PTH123 - a descriptor
+        reported = ends_well(TWO_LINES, stdout=stdout, env=environment(**more))[1]
+    assert reported == "tracebigsim: 2 lines are lost: Broken pipe\n"
+
+
+def test_an_output_that_cannot_be_opened_is_a_warning_and_lines_go_to_standard_output(
+    tmp_path: Path,
+) -> None:
+    problem = f"BracketWarning: {tmp_path}: Is a directory; lines go to standard output\n"
+    for more in ({}, {"TRACEBIGSIM_BUFFER_BYTES": "1000"}):
+        named = environment(TRACEBIGSIM_OUTPUT=str(tmp_path), **more)
+        printed, reported = ends_well(TWO_LINES, env=named)
+        assert events_of(scan(printed.encode())) == ["k", "k"]
+        assert reported.endswith(problem)
+        assert reported.count("BracketWarning") == 1
+
+
+def test_lines_that_a_stream_does_not_take_are_counted() -> None:
+    closed = ends_well(f"os.close(1)\nsys.stdout = None\n{TWO_LINES}", env=environment())
+    assert closed == ("", "tracebigsim: 2 lines are lost: Bad file descriptor\n")
+    program = f"""import io
+stream = io.StringIO()
+stream.close()
+tracebigsim.output(stream)
+{TWO_LINES}
+sys.stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+tracebigsim.output(None)
+with tracebigsim.bracket("é"): pass
+"""
+    reported = ends_well(program, env=environment())[1]
+    assert reported.startswith("tracebigsim: 3 lines are lost: 'ascii' codec can't encode")
+
+
+def test_a_child_reports_only_the_lines_that_it_loses_itself(tmp_path: Path) -> None:
+    program = """tracebigsim.output("/dev/full")
+with tracebigsim.bracket("parent"): pass
+if os.fork() == 0:
+    with tracebigsim.bracket("child"): pass
+    tracebigsim.flush()
+    sys.exit()
+os.wait()
+"""
+    reported = ends_well(program, env=environment())[1]
+    assert reported == 2 * "tracebigsim: 1 lines are lost: No space left on device\n"
 
 
 def test_lines_that_the_system_cuts_short_are_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The program ended with an error, where one in C went on."""
-    plain, most = os.write, [13]
-    monkeypatch.setattr(os, "write", lambda file, data: plain(file, data[: most[0]]))
+    plain = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: plain(file, data[:13]))
     tracebigsim.output(tmp_path / "lines")
-    try:
-        for name in ("a", "b"):
-            tracebigsim.start()
-            tracebigsim.end(name)
-        assert events_of(scan((tmp_path / "lines").read_bytes())) == ["a", "b"]
-        most[0] = 0
-        tracebigsim.start()
-        with pytest.raises(TraceFileError, match="bytes of lines cannot be written"):
-            tracebigsim.end("c")
-    finally:
-        tracebigsim.output(None)
-
-
-def test_lines_that_standard_output_does_not_take_are_errors_of_this_package(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """They were an OSError, a ValueError and a UnicodeEncodeError."""
-    monkeypatch.delenv("TRACEBIGSIM_OUTPUT", raising=False)
-    closed = io.StringIO()
-    closed.close()
-    full = Path("/dev/full").open("w")  # noqa: SIM115 - to close it is an error, too
-    streams: dict[str, TextIO] = {
-        "No space left on device": full,
-        "I/O operation on closed file": closed,
-        "codec can't encode": io.TextIOWrapper(io.BytesIO(), encoding="ascii"),
-    }
-    for problem, stream in streams.items():
-        monkeypatch.setattr(sys, "stdout", stream)
-        tracebigsim.start()
-        with pytest.raises(TraceFileError, match=f"standard output: .*{problem}"):
-            tracebigsim.end("é")
-    with suppress(OSError):
-        full.close()
-    tracebigsim.output(closed)
-    tracebigsim.start()
-    with pytest.raises(TraceFileError, match="the stream of lines: I/O operation on closed file"):
-        tracebigsim.end("k")
+    for name in ("a", "b"):
+        with tracebigsim.bracket(name):
+            pass
     tracebigsim.output(None)
+    assert events_of(scan((tmp_path / "lines").read_bytes())) == ["a", "b"]
+
+
+def test_a_line_after_one_that_was_cut_off_is_whole(tmp_path: Path) -> None:
+    program = """plain, most = os.write, [13, 0, 999]
+os.write = lambda file, data: plain(file, data[: most.pop(0) if len(most) > 1 else 999])
+tracebigsim.output("lines")
+with tracebigsim.bracket("torn"): pass
+with tracebigsim.bracket("whole"): pass
+"""
+    reported = ends_well(program, cwd=tmp_path, env=environment())[1]
+    assert reported == "tracebigsim: 1 lines are lost: Input/output error\n"
+    assert events_of(scan((tmp_path / "lines").read_bytes())) == ["whole"]
 
 
 @pytest.mark.parametrize(
