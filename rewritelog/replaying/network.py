@@ -157,8 +157,9 @@ def to_machine(machine: object, what: str) -> Network:
 def read_machine(machine: str | os.PathLike[str]) -> Network:
     """Read a machine file: TOML with `latency`, `bandwidth` and so on, a `name` and a `source`.
 
-    `machine` is a file, or the name of one that comes with rewritelog. Raise `MissingFileError` if
-    there is none, and `RewriteLogError` naming the file if it is invalid or cannot be read.
+    `machine` is a file, or the name of one that comes with rewritelog. Numbers other than 0 and inf
+    need a unit, as on the command line. Raise `MissingFileError` if there is none, and
+    `RewriteLogError` naming the file if it is invalid or cannot be read.
     """
     from rewritelog.models.located_toml import read_toml  # noqa: PLC0415 - few runs need it
     from rewritelog.timings.read import read_model_text  # noqa: PLC0415
@@ -174,7 +175,11 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
         path = _MACHINES / f"{path}.toml"
     read = read_model_text(path)
     entries = read_toml(read.text, read.name).document
-    quantities = {key: value for key, value in entries.items() if key not in ("name", "source")}
+    quantities = {
+        key: str(value) if isinstance(value, int | float) else value  # texts need a unit
+        for key, value in entries.items()
+        if key not in ("name", "source")
+    }
     try:
         network = Network(name=entries.get("name", "")).with_quantities(quantities)
     except UsageError as error:

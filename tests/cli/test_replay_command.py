@@ -78,7 +78,7 @@ def test_a_time_with_a_unit_is_the_nearest_number(logs: Path, text: str) -> None
 
 def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Path) -> None:
     machine = tmp_path / "machine.toml"
-    machine.write_text('name = "Torus"\nlatency = "500ms"\nbandwidth = 1000\n')
+    machine.write_text('name = "Torus"\nlatency = "500ms"\nbandwidth = "1kB/s"\n')
     report = answer("replay", logs, "--machine", machine)
     assert (report["predicted_s"], report["network"]["name"]) == (1.5 + 1.5 + 1, "Torus")
     assert answer("replay", logs, "--machine", machine, "--latency", "0")["predicted_s"] == 3.5
@@ -88,6 +88,8 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
         ("latency = ", "machine.toml: is not TOML: Invalid value"),
         ("latency = '3 parsec'", "machine.toml: latency: '3 parsec' is not a time"),
         ("bandwidth = 0", "machine.toml: bandwidth must be above 0"),
+        ("latency = 1.4", "machine.toml: latency: '1.4' has no unit: write 1.4us or 1.4s"),
+        ("bandwidth = 6", "machine.toml: bandwidth: '6' has no unit: write 6GB/s or 6Gbit/s"),
         ("", "machine.toml: has neither latency nor bandwidth"),
         ('name = "Torus"\nnode_latency = "1us"\n', "has neither latency nor bandwidth"),
         ("a = " + "[\n" * 5000, "is nested too deep"),
