@@ -40,7 +40,9 @@ from rewritelog.text import (
 _PATH_ROWS = 10
 _EVENT_ROWS, _GAIN_ROWS = 4, 6
 _LEAST_GAIN = 0.01
-"""Gains below this share of the run are only among the details."""
+"""Gains below this share of the run are only among the details, unless much time is busy."""
+_MUCH_BUSY = 0.1
+"""That nothing is gained is worth a row for what takes more than this share of the busy time."""
 
 
 class BusyPe(Struct, frozen=True):
@@ -309,7 +311,12 @@ def _gains_text(report: ReplayReport) -> str:
         for gain in report.event_gains
     )
     gains = sorted((*report.gains, *events), key=lambda gain: -gain.gain_s)
-    worth = [gain for gain in gains if gain.gain_s >= _LEAST_GAIN * report.predicted_s > 0]
+    worth = [
+        gain
+        for gain in gains
+        if gain.gain_s >= _LEAST_GAIN * report.predicted_s > 0
+        or gain.busy_s > _MUCH_BUSY * report.busy_s
+    ]
     what = f"{report.logs.terms.item}s{' or events' if report.event_gains else ''}"
     parts = [_gains_table(report, what, worth[:_GAIN_ROWS])]
     if report.gains_left_out:

@@ -266,6 +266,8 @@ def test_what_is_gained_were_a_name_free_is_found_by_replay(tmp_path: Path) -> N
     assert report.predicted_s == 5.5
     gains = [(gain.name, gain.gain_s) for gain in report.gains]
     assert gains == [("long", 1.5), ("other", 0.5), ("short", 0.0)]
+    no_gain = re.search(r"^  short .* 0\.0 %$", report.text(), re.MULTILINE)
+    assert no_gain, "that nothing is gained without much work is an answer"
 
 
 @pytest.mark.parametrize(
