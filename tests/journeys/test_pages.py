@@ -9,13 +9,14 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from chosen import by_tier
 from commands import rewritelog as run
 from faulty import HANGS_S
-from journeys.pages import pattern_of, steps_of
+from journeys.pages import Step, pattern_of, steps_of
 from oracle import SAMPLE_LOGS
 
 import rewritelog.core
@@ -61,11 +62,19 @@ def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) ->
     steps = steps_of(page)
     if not steps:
         pytest.skip("no commands")
+    for step, printed in zip(steps, followed(steps, clone), strict=True):
+        if step.printed is not None:
+            prints = f"{page.name}: not what this prints:\n$ {step.command}\n{printed}"
+            assert pattern_of(step.printed).fullmatch(printed), prints
+
+
+def followed(steps: Sequence[Step], folder: Path) -> list[str]:
+    """Run steps in a folder; return what each prints."""
     script = "".join(f"echo '{MARK} {k}'\n{step.command}\n" for k, step in enumerate(steps))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", script],
-        cwd=clone,
+        cwd=folder,
         env=os.environ | {"PATH": path, "COLUMNS": "80"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -75,10 +84,17 @@ def test_commands_work_and_print_what_the_page_shows(page: Path, clone: Path) ->
     )
     parts = re.split(rf"^{MARK} \d+\n", done.stdout, flags=re.MULTILINE)[1:]
     assert done.returncode == 0, f"{steps[len(parts) - 1].command}\n{parts[-1]}"
-    for step, printed in zip(steps, parts, strict=True):
-        if step.printed is not None:
-            prints = f"{page.name}: not what this prints:\n$ {step.command}\n{printed}"
-            assert pattern_of(step.printed).fullmatch(printed), prints
+    return parts
+
+
+@pytest.mark.long
+def test_a_reader_of_all_pages_in_one_folder_is_never_stopped(clone: Path) -> None:
+    """The tutorial stopped at the output of the README."""
+    listed = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    pages = [ROOT / "docs" / name for name in re.findall(r"\(([^)]+\.md)\)", listed)]
+    for page in dict.fromkeys(path.resolve() for path in pages):
+        if page in PAGES and page != STUDY:
+            followed(steps_of(page), clone)
 
 
 def test_the_notebook_page_runs_from_top_to_bottom_in_one_kernel(tmp_path: Path) -> None:
