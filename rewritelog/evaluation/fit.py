@@ -10,8 +10,8 @@ import rewritelog
 from rewritelog.commands.fits import FitCommand
 from rewritelog.errors import OutputError, UsageError, UsageTypeError, spelled
 from rewritelog.models.base import Model
-from rewritelog.models.fit_report import summarise
 from rewritelog.models.fitted import Fitted, Source
+from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import model_file_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
@@ -44,8 +44,8 @@ class FitReport(Readable):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings, one sentence each."""
-        return (*self.timings.warnings, *self.fitted.notes, *self.fitted.lines("warnings"))
+        """The warnings, one sentence each; of fits, those of the events asked for."""
+        return (*self.timings.warnings, *self.fitted.notes, *self._asked.lines("warnings"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -66,7 +66,9 @@ class FitReport(Readable):
     def text(self) -> str:
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
-        shown = self.fitted.lines("overview") if self.request.event is None else self._asked()
+        shown = self.fitted.lines("overview")
+        if self.request.event is not None:
+            shown = tuple(f"  {line}" for line in self._asked.lines("summary"))
         out, clock_hz = self.request.output, self.fitted.source.clock_hz
         cycles = f", cycles of {time_text(1 / clock_hz, 3)}" if clock_hz else ""
         fitted_to = f"{self.fitted.fitted_to(len(self.timings))} of {names}{cycles}"
@@ -85,13 +87,15 @@ class FitReport(Readable):
         lines += [f"  {line}" for line in fitted.lines("summary")]
         return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
-    def _asked(self) -> list[str]:
-        """Return the whole fits of the events asked for."""
-        pattern = self.request.event or "*"
-        if not self.fitted.fits:
-            return list(self.fitted.lines("summary"))
-        fits = [fit for fit in self.fitted.fits.values() if matches(pattern, fit.event)]
-        return [f"  {line}" for fit in fits for line in summarise(fit)]
+    @property
+    def _asked(self) -> Fitted:
+        """The fits of the events asked for, if the model has a fit for each."""
+        raw, pattern = self.fitted.raw, self.request.event or "*"
+        if not isinstance(raw, FittedEvents):
+            return self.fitted
+        fits = {key: fit for key, fit in raw.fits.items() if matches(pattern, fit.event)}
+        unfitted = tuple(key for key in raw.unfitted if matches(pattern, key[0]))
+        return replace(self.fitted, raw=replace(raw, fits=fits, unfitted=unfitted))
 
 
 def fit(request: FitCommand) -> FitReport:

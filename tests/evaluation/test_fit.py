@@ -301,10 +301,15 @@ def test_a_call_that_was_interrupted_does_not_decide_a_rewrite(tmp_path: Path) -
 
 
 def test_the_whole_fit_of_an_event_by_its_name(tmp_path: Path) -> None:
+    """It came with the warnings of all other events."""
     lines = (noisy(tmp_path),)
-    asked = FitCommand.of_shell({"timings": lines, "event": "go*"}).run().text()
+    report = FitCommand.of_shell({"timings": lines, "event": "go*"}).run()
+    asked = report.text()
     assert "good(p1): " in asked
     assert "seconds =" in asked
     assert "noise" not in asked
+    assert report.warnings == ()
+    (warning,) = FitCommand.of_shell({"timings": lines, "event": "noise"}).run().warnings
+    assert warning.startswith("noise(p1): ")
     with pytest.raises(UsageError, match=r"event='other': .*events: good, noise, one, few"):
         FitCommand.of_shell({"timings": lines, "event": "other"}).run()
