@@ -527,7 +527,8 @@ class _Parser:
             problem = f"the expression is nested more than {MAX_DEPTH} deep"
             raise self._error(problem, self._next)
         if self._next.lastgroup not in ("number", "name") and self._next[0] not in ("-", "+", "("):
-            raise self._unexpected("a number, a name or '(' is missing before")
+            advice = "; a power is ^" if self._next[0] == "*" else ""
+            raise self._unexpected("a number, a name or '(' is missing before", advice)
         token = self._take()
         if token.lastgroup == "number":
             value = float(token[0])
@@ -594,10 +595,10 @@ class _Parser:
             raise self._error(problem, token)
         self._steps.append(step)
 
-    def _unexpected(self, problem: str) -> FormulaError:
+    def _unexpected(self, problem: str, advice: str = "") -> FormulaError:
         """Return the error that the next token is not expected here."""
         token = "the end" if self._next.lastgroup == "end" else repr(self._next[0])
-        return self._error(f"{problem} {token}", self._next)
+        return self._error(f"{problem} {token}{advice}", self._next)
 
     def _error(self, problem: str, token: re.Match[str]) -> FormulaError:
         return self._where.error(problem, token.start())

@@ -278,7 +278,7 @@ def test_any_expression_computes_as_python_does_and_survives_its_canonical_text(
         ("min(1 2)", 7, r"',' or '\)' is missing"),
         ("torus_distance(1,2,3)", 1, "torus_distance takes 9 arguments, not 3"),
         ("1 < 2 < 3", 7, "comparisons do not chain"),
-        ("p1**2", 4, "is missing before"),
+        ("p1**2", 4, r"is missing before '\*'; a power is \^$"),
         ("p1 = 2", 4, "invalid character"),
         ("p1 × 2", 4, "invalid character '×'"),
         ("p1; import os", 3, "invalid character ';'"),
