@@ -70,14 +70,30 @@ class EventFormula(Struct, frozen=True):
     where: str = ""
     """File and line, for messages."""
 
-    def fits(self, event: str, parameters: int) -> bool:
-        """Return whether a pattern matches, and parameters are as many as names, or as needed."""
+    @property
+    def needed(self) -> int:
+        """How many parameters an event has to have: exactly with names, else at least."""
         expressions = (*self.terms, *([self.category] if self.category else []))
-        needed = len(self.names) or max(
+        return len(self.names) or max(
             (n for term in expressions for n in term.parameters), default=0
         )
-        enough = parameters == needed if self.names else parameters >= needed
-        return enough and any(matches(pattern, event) for pattern in self.patterns)
+
+    def matches(self, event: str) -> bool:
+        """Return whether a pattern matches the event."""
+        return any(matches(pattern, event) for pattern in self.patterns)
+
+    def fits(self, event: str, parameters: int) -> bool:
+        """Return whether a pattern matches, and parameters are as many as names, or as needed."""
+        enough = parameters == self.needed if self.names else parameters >= self.needed
+        return enough and self.matches(event)
+
+    def why_unused(self, keys: Collection[EventKey]) -> str:
+        """Return why it fits none of the events."""
+        event, parameters = next((key for key in keys if self.matches(key[0])), ("", 0))
+        if not event:
+            return "no event has such a name"
+        uses = f"names {self.needed}" if self.names else f"uses p{self.needed}"
+        return f"{event!r} has {count_text(parameters, 'parameter')}, the formula {uses}"
 
 
 class Formulas(Struct, frozen=True):
@@ -98,7 +114,7 @@ class Formulas(Struct, frozen=True):
         """Return a sentence for each entry that fits none of the events."""
         return tuple(
             f"{entry.where}: the formula for {', '.join(map(repr, entry.patterns))} is not used: "
-            "no event has such a name and its parameters"
+            f"{entry.why_unused(keys)}"
             for entry in self.entries
             if not any(entry.fits(*key) for key in keys)
         )

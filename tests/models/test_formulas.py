@@ -79,9 +79,13 @@ def test_a_formula_is_not_used_for_another_number_of_parameters() -> None:
     named, of_others = formulas.unused([("calc_pair_x", 13)])
     assert named == (
         "namd.toml:2: the formula for 'calc_pair_*' is not used: "
-        "no event has such a name and its parameters"
+        "'calc_pair_x' has 13 parameters, the formula names 14"
     )
-    assert of_others.startswith("namd.toml:8: the formula for 'angles', 'dihedrals' is not used")
+    assert of_others == (
+        "namd.toml:8: the formula for 'angles', 'dihedrals' is not used: no event has such a name"
+    )
+    (of_few,) = formulas.unused([("calc_pair_x", 14), ("angles", 1)])
+    assert of_few.endswith(": 'angles' has 1 parameter, the formula uses p2")
     assert formulas.unused([("calc_pair_x", 14), ("angles", 2), ("other", 1)]) == ()
     assert formulas.for_event("angles", 20) is formulas.entries[1]  # nothing is named: p2 is enough
 
