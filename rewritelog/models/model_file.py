@@ -201,11 +201,11 @@ def _decoded(text: str, kind: type[T], name: str) -> T:
     """Return a document; raise `ModelError` with the path or the line of what is wrong."""
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.ValidationError as error:
-        raise _refused(name, "$", error) from error
     except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError) and kind is not _Head:
+            raise _refused(name, "$", error) from error
         hint = "; `fit` makes one of timing lines" if "TRACEBIGSIM:" in text else ""
-        problem = in_words(str(error))
+        problem = in_words(str(error), value="its JSON ")
         raise ModelError(f"{printable(name)}: is not a model file: {problem}{hint}") from error
     except RecursionError as error:
         raise ModelError(f"{printable(name)}: is nested too deeply") from error

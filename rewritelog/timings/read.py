@@ -386,39 +386,47 @@ def read_model_file(path: Path) -> Fitted:
 
     if path == STANDARD_STREAM:
         with open(0, "rb", closefd=False) as stream:
-            read = _decoded("standard input", stream.read(MAX_MODEL_BYTES + 1), MAX_MODEL_BYTES)
+            content = stream.read(MAX_MODEL_BYTES + 1)
+        read = _decoded("standard input", content, MAX_MODEL_BYTES, "a model file")
     else:
-        read = read_model_text(path, MAX_MODEL_BYTES)
+        read = read_model_text(path, MAX_MODEL_BYTES, "a model file")
     digest = hashlib.sha256(read.text.encode()).hexdigest()
     return dataclasses.replace(
         parse_model(read.text, read.name), name=str(path), inputs=(path,), file_sha256=digest
     )
 
 
-def read_model_text(path: Path, most_bytes: int = MAX_BYTES) -> ModelText:
-    """Return the text of a file; raise `ModelError` if it is too large, unreadable or not UTF-8."""
+def read_model_text(
+    path: Path, most_bytes: int = MAX_BYTES, what: str = "a text file"
+) -> ModelText:
+    """Return the text of a file; raise `ModelError` if it is too large, unreadable or not UTF-8.
+
+    `what` is what it should be, for the error.
+    """
     try:
         with open(path, "rb", opener=_open_regular) as file:
             content = file.read(most_bytes + 1)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
-    return _decoded(str(path), content, most_bytes)
+    return _decoded(str(path), content, most_bytes, what)
 
 
-def _decoded(name: str, content: bytes, most_bytes: int) -> ModelText:
+def _decoded(name: str, content: bytes, most_bytes: int, what: str) -> ModelText:
     """Return the text of a file; raise `ModelError` if it is too large or not UTF-8."""
     if len(content) > most_bytes:
         raise ModelError(f"{name}: is larger than {most_bytes} bytes")
     try:
         return ModelText(name, content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ModelError(f"{name}: byte {error.start} is not UTF-8") from error
+        raise ModelError(f"{name}: is not {what}: byte {error.start} is not UTF-8") from error
 
 
 def _open_regular(path: str, flags: int) -> int:
     """Open a regular file; raise `OSError` for a pipe or device, which might block or never end."""
     handle = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
         os.close(handle)
-        raise OSError(0, "it is not a regular file")
+        folder = "it is a folder, not a file"
+        raise OSError(0, folder if stat.S_ISDIR(mode) else "it is not a regular file")
     return handle

@@ -99,7 +99,7 @@ def test_a_machine_file_holds_a_network_and_options_win(logs: Path, tmp_path: Pa
         assert done.returncode == 1
         assert error in " ".join(done.stderr.split())
     done = run("replay", logs, "--machine", tmp_path)
-    assert (done.returncode, "not a regular file" in done.stderr) == (1, True)
+    assert (done.returncode, "it is a folder, not a file" in done.stderr) == (1, True)
 
 
 def test_a_network_is_described_in_words(logs: Path) -> None:

@@ -207,6 +207,9 @@ def test_a_damaged_model_file_stops_a_rewrite(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text("{}")
     with pytest.raises(ModelError, match=r"m\.json: \$: is not a model file"):
         rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "m.json"))
+    (tmp_path / "m.json").write_bytes(b"a\xff")
+    with pytest.raises(ModelError, match=r"m\.json: is not a model file: byte 1 is not UTF-8"):
+        rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "m.json"))
     with pytest.raises(FileNotFoundError, match=r"none\.json: does not exist"):
         rewrite(folder, tmp_path / "out", RewriteOptions(fitted=tmp_path / "none.json"))
     assert not (tmp_path / "out").exists()

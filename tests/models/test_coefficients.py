@@ -169,9 +169,9 @@ def test_a_file_that_cannot_be_read_is_named(sample_logs: Path, tmp_path: Path) 
     os.mkfifo(tmp_path / "fifo")
     wrong = {
         "none": "does not exist",
-        ".": "not a regular file",
+        ".": "it is a folder, not a file",
         "fifo": "not a regular file",
-        "binary": "byte 8 is not UTF-8",
+        "binary": "is not a text file: byte 8 is not UTF-8",
     }
     for name, problem in wrong.items():
         file = tmp_path / name
