@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 
@@ -13,6 +14,8 @@ FOLDERS = {
     "--cmake-dir": (cmake_dir, "the folder of the CMake config, for -Dtracebigsim_DIR="),
     "--pkg-config-dir": (pkg_config_dir, "the folder for PKG_CONFIG_PATH"),
 }
+
+COMMANDS = ("stats", "merge")
 
 
 def _version() -> str:
@@ -27,7 +30,7 @@ def main() -> None:
 
     `stats` and `merge` are commands of rewritelog, which then replaces this process.
     """
-    if {"stats", "merge"}.intersection(sys.argv[1:2]):
+    if {*COMMANDS}.intersection(sys.argv[1:2]):
         words = [sys.executable, "-P", "-m", "rewritelog", *sys.argv[1:]]  # -P: as below
         os.execv(sys.executable, words)  # noqa: S606 - no shell is wanted
     parser = argparse.ArgumentParser(
@@ -44,6 +47,10 @@ def main() -> None:
     choices.add_argument(
         "--version", dest="asked", action="store_const", const=_version, help="print the version"
     )
+    if sys.argv[1:] and not sys.argv[1].startswith("-"):
+        known = difflib.get_close_matches(sys.argv[1], COMMANDS)
+        advice = f"; did you mean {known[0]!r}?" if known else ""
+        parser.error(f"no such command {sys.argv[1]!r}{advice}")
     text = f"{parser.parse_args().asked()}\n"
     try:
         sys.stdout.write(text)

@@ -296,6 +296,8 @@ def test_what_cannot_be_read_or_written(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     cases: list[tuple[list[str | Path], int, str]] = [
         ([], 2, "usage: tracebigsim OPTION"),
+        (["stat", "x"], 2, "error: no such command 'stat'; did you mean 'stats'?\n"),
+        (["x"], 2, "error: no such command 'x'\n"),
         (["stats"], 2, "FILE"),
         (["--include-dir", "stats", "x"], 2, "no such option: --include-dir"),
         (["stats", tmp_path / "none"], 1, "none: does not exist"),
