@@ -180,6 +180,14 @@ def test_a_guard_has_the_name_that_it_began_with(tmp_path: Path) -> None:
     assert printed.err.count("the name has more than 2000 bytes") == 2
 
 
+@pytest.mark.parametrize("level", by_tier(["-O0", "-O1", "-O2", "-O3", "-Os"], ["-O1"]))
+def test_a_guard_compiles_without_warnings(level: str, tmp_path: Path) -> None:
+    """At -O1 and -Os, g++ warned that a literal is shorter than the longest name."""
+    calls = 'void kernel(int n);\nvoid kernel(int n) { tracebigsim::Bracket bracket("k", n); }\n'
+    source = written(tmp_path, "guard.cpp", f'#include "tracebigsim.h"\n{calls}')
+    assert compiled(source, tmp_path, level, "-std=gnu++17").stderr == ""
+
+
 def test_a_guard_without_a_name_is_a_warning(tmp_path: Path) -> None:
     """It ends where it begins, and printed the time of nothing."""
     source = written(tmp_path, "nameless.cpp", main('tracebigsim::Bracket("k", 1);'))

@@ -1345,7 +1345,7 @@ class Bracket {
  public:
   template <typename... Number>
   [[nodiscard]] explicit Bracket(const char *event, Number... params)
-      : length_(strnlen(event, sizeof event_)),
+      : length_(lengthOf(event)),
         count_(sizeof...(Number)),
         params_{static_cast<double>(params)...},
         exceptions_(exceptions()) {
@@ -1364,6 +1364,12 @@ class Bracket {
   }
 
  private:
+  /* As strnlen() up to the room for a name, of whose bound g++ warns if a literal is shorter. */
+  static size_t lengthOf(const char *event) {
+    size_t length = 0;
+    while (length < sizeof event_ && event[length] != '\0') length++;
+    return length;
+  }
   static int exceptions() {
 #if __cplusplus >= 201703L
     return std::uncaught_exceptions();
