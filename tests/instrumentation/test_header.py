@@ -571,6 +571,29 @@ def test_buffered_lines_are_there_after_a_flush(tmp_path: Path) -> None:
     assert events_of(buffered.table()) == ["kept"]
 
 
+LATE = r"""
+void kernel(int n);
+struct Last { ~Last() { kernel(2); } };
+static Last last;
+int main() { BODY return 0; }
+"""
+KERNEL = """
+#include "tracebigsim.h"
+void kernel(int n);
+void kernel(int n) { tracebigsim::Bracket bracket("k", n); }
+"""
+
+
+@pytest.mark.parametrize(("body", "params"), [("kernel(1);", [[1], [2]]), ("", [[2]])])
+def test_lines_of_late_static_destructors_are_written(
+    body: str, params: list[list[float]], tmp_path: Path
+) -> None:
+    """They were put into a buffer that nothing wrote any more."""
+    program = build(tmp_path, ("a.cpp", LATE.replace("BODY", body)), ("b.cpp", KERNEL))
+    printed = run([program], more={"TRACEBIGSIM_BUFFER_BYTES": "4096"})
+    assert (params_of(printed.table()), printed.err) == (params, "")
+
+
 THREADS = r"""
 #include "tracebigsim.h"
 #include <thread>

@@ -188,6 +188,7 @@ typedef struct {
   int cancel_state; /* the holder's previous one */
   int ready;        /* the environment has been read */
   int at_exit;      /* the end of the process has been prepared */
+  int ended;        /* buffered lines have been written for the last time */
   int writing;      /* buffered lines are being written */
   int forking;      /* the holder of the lock is forking */
   int output;
@@ -408,8 +409,9 @@ TRACEBIGSIM_APART_ void tracebigsim_flush_(void) {
   tracebigsim_unlock_();
 }
 
-/* At the end of the process, write buffered lines and report lost ones. Wait for the lock only
- * briefly; go on without it if this thread has it, as after exit() in a signal handler. */
+/* At the end of the process, write buffered lines and report lost ones. Later lines, as of static
+ * destructors, are not buffered. Wait for the lock only briefly; go on without it if this thread has
+ * it, as after exit() in a signal handler. */
 TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
   const int locked = tracebigsim_try_lock_(TRACEBIGSIM_PATIENCE_MS_);
@@ -418,6 +420,8 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   void *holder = __atomic_load_n(&process->holder, __ATOMIC_RELAXED);
   if (locked || (holder == (void *)&tracebigsim_thread_ && !process->writing)) {
     tracebigsim_write_buffered_();
+    process->ended = 1;
+    __atomic_store_n(&process->buffer_limit, 0, __ATOMIC_RELAXED);
   } else if (!process->writing) {
     tracebigsim_lose_(process->buffer, process->buffered, EDEADLK);
   }
@@ -510,7 +514,7 @@ TRACEBIGSIM_APART_ void tracebigsim_open_buffer_(void) {
 
 TRACEBIGSIM_APART_ void tracebigsim_emit_(const char *line, size_t length) {
   tracebigsim_process_type_ *process = &tracebigsim_process_;
-  if (process->buffer_limit == 0) {
+  if (__atomic_load_n(&process->buffer_limit, __ATOMIC_RELAXED) == 0) {
     int state = PTHREAD_CANCEL_ENABLE;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     tracebigsim_write_out_(line, length);
@@ -715,7 +719,7 @@ TRACEBIGSIM_APART_ int tracebigsim_prepare_(void) {
   if (locked && !tracebigsim_process_.ready) {
     tracebigsim_process_.chosen_count = 0;
     tracebigsim_open_output_();
-    if (tracebigsim_open_ends_()) tracebigsim_open_buffer_();
+    if (tracebigsim_open_ends_() && !tracebigsim_process_.ended) tracebigsim_open_buffer_();
     tracebigsim_open_list_();
     __atomic_store_n(&tracebigsim_process_.ready, 1, __ATOMIC_RELEASE);
   }
