@@ -194,6 +194,14 @@ def test_a_guard_without_a_name_is_a_warning(tmp_path: Path) -> None:
     assert "nodiscard" in compiled(source, tmp_path).stderr
 
 
+def test_a_strict_source_that_includes_others_first_gets_one_error(tmp_path: Path) -> None:
+    """Fifteen others followed it."""
+    source = written(tmp_path, "strict.c", f"#include <stdio.h>\n{MAIN.format(CALLS)}")
+    errors = re.findall(r"tracebigsim\.h:\d+:\d+: error: (.*)", compiled(source, tmp_path).stderr)
+    assert len(errors) == 1
+    assert "before other headers, or compile with -D_POSIX_C_SOURCE=200809L" in errors[0]
+
+
 @pytest.mark.parametrize("suffix", ["c", "cpp"])
 def test_a_twenty_first_number_does_not_compile(suffix: str, tmp_path: Path) -> None:
     numbers = ", ".join("1" * 21)
@@ -318,8 +326,8 @@ def comma_locale(folder: Path) -> str:
 def test_off_evaluates_nothing_and_needs_nothing(tmp_path: Path) -> None:
     body = """int i = 0; startTraceBigSim(); startTraceBigSimFor("k", i++);
               endTraceBigSim("k", i++, 2); endTraceBigSim("k"); flushTraceBigSim(); return i;"""
-    fields = "static struct { int n : 4; unsigned long long m : 40; } bits;"
-    body = body.replace("return", 'endTraceBigSim("k", bits.n, bits.m); return')
+    fields = "static struct { int n : 4; unsigned long long m : 40; } bits; static int64_t j;"
+    body = body.replace("return", 'endTraceBigSim("k", bits.n, bits.m, j, (size_t)i); return')
     for suffix in ("c", "cpp"):
         source = main(body, fields)
         program = build(tmp_path, (f"a.{suffix}", source), options=["-DTRACEBIGSIM_OFF"])

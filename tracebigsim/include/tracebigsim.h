@@ -67,6 +67,10 @@ __attribute__((weak)) void initBigSimTrace() {}
 
 #if defined(TRACEBIGSIM_OFF)
 
+/* Numbers that are passed may have types of these, which are there in the other modes. */
+#include <stddef.h>
+#include <stdint.h>
+
 #define startTraceBigSim() ((void)0)
 #define flushTraceBigSim() ((void)0)
 #ifdef __cplusplus
@@ -137,7 +141,7 @@ struct Bracket {
 #endif
 #if !defined(CLOCK_MONOTONIC) || !defined(O_CLOEXEC)
 #error "include tracebigsim.h before other headers, or compile with -D_POSIX_C_SOURCE=200809L"
-#endif
+#else
 #ifdef TRACEBIGSIM_PAPI
 #include <papi.h>
 #endif
@@ -1420,6 +1424,8 @@ static inline void tracebigsim_end_named_(const char *event, const double *param
 #define endTraceBigSim(...) TRACEBIGSIM_CALL_(tracebigsim_end_named_, __VA_ARGS__, 0)
 
 #endif
+
+#endif /* POSIX is declared */
 
 #endif /* any mode except off */
 
