@@ -77,8 +77,10 @@ add_executable(stencil {0}/stencil.cpp)
 target_link_libraries(stencil tracebigsim::tracebigsim)
 add_executable(solver {0}/solver.f90)
 target_link_libraries(solver tracebigsim::fortran)
+add_library(other_part OBJECT other_part.f90)
+target_link_libraries(other_part PUBLIC tracebigsim::fortran)
 add_executable(other other.f90)
-target_link_libraries(other tracebigsim::fortran)
+target_link_libraries(other other_part)
 """
 
 
@@ -87,12 +89,13 @@ def test_cmake_finds_the_header_and_the_fortran_module_for_several_programs(tmp_
     for needed in ("gcc", "g++", "gfortran", "ninja"):
         tool(needed)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(PROGRAMS))
-    calls = 'use tracebigsim\ncall startTraceBigSim()\ncall endTraceBigSim("other", 1)\nend\n'
-    (tmp_path / "other.f90").write_text(calls)
+    calls = 'use tracebigsim\ncall startTraceBigSim()\ncall endTraceBigSim("other", 1)\n'
+    (tmp_path / "other.f90").write_text(f"{calls}call part()\nend\n")
+    (tmp_path / "other_part.f90").write_text(f"subroutine part()\n{calls}end\n")
     where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
     run([tool("cmake"), "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "built", where])
     run([tool("cmake"), "--build", tmp_path / "built"])
-    for program, lines in (("stencil", 6), ("solver", 6), ("other", 1)):
+    for program, lines in (("stencil", 6), ("solver", 6), ("other", 2)):
         assert len(run([tmp_path / "built" / program, "3", "1"]).table()) == lines
 
 

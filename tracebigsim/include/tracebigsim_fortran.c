@@ -11,15 +11,18 @@
 #define tracebigsim_end_ tracebigsim_start_for_
 #endif
 
-void tracebigsim_fortran_start(void) { startTraceBigSim(); }
+#define WEAK __attribute__((weak)) /* several objects of a program may have these functions */
 
-void tracebigsim_fortran_start_for(const char *event, size_t length, const double *params,
-                                   size_t count) {
+WEAK void tracebigsim_fortran_start(void) { startTraceBigSim(); }
+
+WEAK void tracebigsim_fortran_start_for(const char *event, size_t length, const double *params,
+                                        size_t count) {
   tracebigsim_start_for_(event, length, params, count);
 }
 
-void tracebigsim_fortran_end(const char *event, size_t length, const double *params, size_t count) {
+WEAK void tracebigsim_fortran_end(const char *event, size_t length, const double *params,
+                                  size_t count) {
   tracebigsim_end_(event, length, params, count);
 }
 
-void tracebigsim_fortran_flush(void) { flushTraceBigSim(); }
+WEAK void tracebigsim_fortran_flush(void) { flushTraceBigSim(); }
