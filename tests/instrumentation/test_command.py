@@ -114,6 +114,30 @@ def test_cmake_says_which_language_a_fortran_project_lacks(tmp_path: Path) -> No
     assert "tracebigsim::fortran\n\n  but the target was not found" in asked.stderr
 
 
+@pytest.mark.slow
+def test_cmake_gives_the_fortran_target_to_a_subproject_that_adds_the_language(
+    tmp_path: Path,
+) -> None:
+    """The call in the project around it was one for C alone, and the second one did nothing."""
+    program = f"""add_executable(solver {PROGRAMS}/solver.f90)
+target_link_libraries(solver tracebigsim::fortran)
+"""
+    for folder, languages, rest in [
+        (tmp_path, "C", "add_subdirectory(solver)\n"),
+        (tmp_path / "solver", "C Fortran", program),
+    ]:
+        folder.mkdir(exist_ok=True)
+        (folder / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.13)
+project(part {languages})
+find_package(tracebigsim CONFIG REQUIRED)
+{rest}""")
+    tool("gfortran")
+    where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
+    run([tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where])
+    run([tool("cmake"), "--build", tmp_path / "built"])
+    assert len(run([tmp_path / "built" / "solver" / "solver", "3", "1"]).table()) == 6
+
+
 def test_cmake_takes_any_version_from_the_one_that_is_asked_for(tmp_path: Path) -> None:
     """Without a version file, it refused all of them."""
     installed = version("rewritelog")

@@ -11,6 +11,14 @@ if(NOT TARGET tracebigsim::tracebigsim)
   set_target_properties(tracebigsim::tracebigsim PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${_tracebigsim_include}")
 
+  add_library(tracebigsim::emulation INTERFACE IMPORTED)
+  set_target_properties(tracebigsim::emulation PROPERTIES
+    INTERFACE_SOURCES "${_tracebigsim_include}/tracebigsim_emulation.cpp"
+    INTERFACE_LINK_LIBRARIES tracebigsim::tracebigsim)
+endif()
+
+# Apart from the others: a subproject may add a language after the first find_package.
+if(NOT TARGET tracebigsim::fortran)
   if(CMAKE_Fortran_COMPILER_LOADED AND CMAKE_C_COMPILER_LOADED)
     if(NOT TARGET tracebigsim_module)
       set(_tracebigsim_modules "${CMAKE_CURRENT_BINARY_DIR}/tracebigsim")
@@ -29,11 +37,6 @@ if(NOT TARGET tracebigsim::tracebigsim)
   elseif(CMAKE_Fortran_COMPILER_LOADED)
     message(STATUS "tracebigsim::fortran is left out: it needs the project's languages C and Fortran")
   endif()
-
-  add_library(tracebigsim::emulation INTERFACE IMPORTED)
-  set_target_properties(tracebigsim::emulation PROPERTIES
-    INTERFACE_SOURCES "${_tracebigsim_include}/tracebigsim_emulation.cpp"
-    INTERFACE_LINK_LIBRARIES tracebigsim::tracebigsim)
 endif()
 
 unset(_tracebigsim_include)
