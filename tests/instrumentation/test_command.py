@@ -119,18 +119,17 @@ def test_cmake_gives_the_fortran_target_to_a_subproject_that_adds_the_language(
     tmp_path: Path,
 ) -> None:
     """The call in the project around it was one for C alone, and the second one did nothing."""
-    program = f"""add_executable(solver {PROGRAMS}/solver.f90)
-target_link_libraries(solver tracebigsim::fortran)
-"""
-    for folder, languages, rest in [
-        (tmp_path, "C", "add_subdirectory(solver)\n"),
-        (tmp_path / "solver", "C Fortran", program),
-    ]:
-        folder.mkdir(exist_ok=True)
-        (folder / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.13)
-project(part {languages})
+    (tmp_path / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.13)
+project(all C)
 find_package(tracebigsim CONFIG REQUIRED)
-{rest}""")
+add_subdirectory(solver)
+""")
+    (tmp_path / "solver").mkdir()
+    (tmp_path / "solver" / "CMakeLists.txt").write_text(f"""project(solver C Fortran)
+find_package(tracebigsim CONFIG REQUIRED COMPONENTS fortran)
+add_executable(solver {PROGRAMS}/solver.f90)
+target_link_libraries(solver tracebigsim::fortran)
+""")
     tool("gfortran")
     where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
     run([tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where])
@@ -139,10 +138,12 @@ find_package(tracebigsim CONFIG REQUIRED)
 
 
 def test_cmake_takes_any_version_from_the_one_that_is_asked_for(tmp_path: Path) -> None:
-    """Without a version file, it refused all of them."""
+    """Without a version file, it refused all of them; ranges had no end."""
     installed = version("rewritelog")
     expected = {"": True, "0.0.1": True, installed: True, f"{installed} EXACT": True}
     expected |= {f"{installed}.1": False, "0.0.1 EXACT": False}
+    ranges = {f"0.0.1...{installed}": True, f"0.0.1...<{installed}.1": True, "0...0.0.9": False}
+    expected |= ranges | {f"0.0.1...<{installed}": False}
     lines = ["cmake_minimum_required(VERSION 3.13)", "project(versions NONE)"]
     for asked in expected:
         lines += [
@@ -156,6 +157,25 @@ def test_cmake_takes_any_version_from_the_one_that_is_asked_for(tmp_path: Path) 
     printed = run([tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where]).out.decode()
     answers = [f"1, {installed}" if taken else "0, " for taken in expected.values()]
     assert re.findall("found: (.*)", printed) == answers
+
+
+def test_cmake_takes_targets_as_components_and_no_others(tmp_path: Path) -> None:
+    """It found whatever component was asked for."""
+    missing = "There is no target tracebigsim::{} for the languages of this project"
+    for asked, problem in [
+        ("COMPONENTS tracebigsim emulation", ""),
+        ("OPTIONAL_COMPONENTS nonsense", ""),
+        ("COMPONENTS emulation nonsense", missing.format("nonsense")),
+        ("COMPONENTS fortran", missing.format("fortran")),
+    ]:
+        (tmp_path / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.13)
+project(components NONE)
+find_package(tracebigsim CONFIG REQUIRED {asked})
+""")
+        where = f"-Dtracebigsim_DIR={tracebigsim.cmake_dir()}"
+        command: list[str | Path] = [tool("cmake"), "-S", tmp_path, "-B", tmp_path / "built", where]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0, problem in done.stderr) == (problem == "", True)
 
 
 @pytest.fixture

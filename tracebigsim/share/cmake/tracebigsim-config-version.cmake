@@ -1,8 +1,13 @@
-# find_package(tracebigsim 0.1) takes any version from 0.1 on; the version is that of pkg-config.
+# find_package(tracebigsim 0.1) takes any version from 0.1 on, and 0.1...<0.3 those of the range; the
+# version is that of pkg-config.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../pkgconfig/tracebigsim.pc" PACKAGE_VERSION REGEX "^Version: ")
 string(REPLACE "Version: " "" PACKAGE_VERSION "${PACKAGE_VERSION}")
 
-if(NOT PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION)
+if(NOT (PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION
+    OR (PACKAGE_FIND_VERSION_RANGE_MAX STREQUAL "INCLUDE"
+      AND PACKAGE_VERSION VERSION_GREATER PACKAGE_FIND_VERSION_MAX)
+    OR (PACKAGE_FIND_VERSION_RANGE_MAX STREQUAL "EXCLUDE"
+      AND PACKAGE_VERSION VERSION_GREATER_EQUAL PACKAGE_FIND_VERSION_MAX)))
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
 endif()
 

@@ -1,4 +1,5 @@
-# find_package(tracebigsim CONFIG), with -Dtracebigsim_DIR="$(tracebigsim --cmake-dir)", gives
+# find_package(tracebigsim CONFIG), with -Dtracebigsim_DIR="$(tracebigsim --cmake-dir)", gives these
+# targets, which are its COMPONENTS too:
 #
 #   tracebigsim::tracebigsim   tracebigsim.h, for C and C++
 #   tracebigsim::fortran       the Fortran module, compiled once, and its C source, compiled with
@@ -39,4 +40,15 @@ if(NOT TARGET tracebigsim::fortran)
   endif()
 endif()
 
+foreach(_tracebigsim_component IN LISTS tracebigsim_FIND_COMPONENTS)
+  if(TARGET tracebigsim::${_tracebigsim_component})
+    set(tracebigsim_${_tracebigsim_component}_FOUND TRUE)
+  elseif(tracebigsim_FIND_REQUIRED_${_tracebigsim_component})
+    set(tracebigsim_FOUND FALSE)
+    set(tracebigsim_NOT_FOUND_MESSAGE
+      "There is no target tracebigsim::${_tracebigsim_component} for the languages of this project.")
+  endif()
+endforeach()
+
+unset(_tracebigsim_component)
 unset(_tracebigsim_include)
