@@ -6,6 +6,7 @@ import argparse
 import difflib
 import os
 import sys
+from pathlib import Path
 
 from tracebigsim import cmake_dir, include_dir, pkg_config_dir
 
@@ -19,10 +20,9 @@ COMMANDS = ("stats", "merge")
 
 
 def _version() -> str:
-    """Return the version of the package, which is looked up only on request."""
-    from importlib.metadata import version  # noqa: PLC0415 - few runs need it
-
-    return f"tracebigsim {version('rewritelog')}"
+    """Return the version that pkg-config and CMake read; a checkout has no metadata."""
+    text = Path(pkg_config_dir(), "tracebigsim.pc").read_text(encoding="utf-8")
+    return f"tracebigsim {text.partition('Version: ')[2].split()[0]}"
 
 
 def main() -> None:
@@ -53,6 +53,7 @@ def main() -> None:
         parser.error(f"no such command {sys.argv[1]!r}{advice}")
     text = f"{parser.parse_args().asked()}\n"
     try:
+        os.fstat(1)  # fails if standard output is closed, and sys.stdout None
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:

@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -39,6 +40,12 @@ def test_where_the_header_is(tmp_path: Path) -> None:
         printed = commands.tracebigsim(option, cwd=tmp_path)
         assert printed.stdout == folder + "\n"
         assert (Path(folder) / file).is_file()
+
+
+def test_the_version_needs_no_metadata() -> None:
+    """A checkout on PYTHONPATH has none, and the command ended in a traceback."""
+    printed = run([sys.executable, "-S", "-m", "tracebigsim", "--version"])
+    assert printed.out.decode() == f"tracebigsim {version('rewritelog')}\n"
 
 
 def test_pkg_config_finds_the_header() -> None:
@@ -372,6 +379,9 @@ def test_its_streams_and_signals_are_as_those_of_rewritelog(tmp_path: Path) -> N
             tracebigsim_command("--version"), stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+    words = [sys.executable, "-m", "tracebigsim", "--include-dir"]
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *words], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, b"tracebigsim: error: Bad file descriptor\n")
     out = tmp_path / "out"
     waits = subprocess.Popen(
         tracebigsim_command("merge", "-", "-o", out), stdin=subprocess.PIPE, stderr=subprocess.PIPE
