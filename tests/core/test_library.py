@@ -65,6 +65,13 @@ def test_a_core_that_is_not_built_says_so(tmp_path: Path) -> None:
         Library(tmp_path)
 
 
+def test_an_installation_without_its_files_says_so(tmp_path: Path) -> None:
+    """A zip file has none that can be read, and the error named only one of them."""
+    (tmp_path / "packed.zip").touch()
+    with pytest.raises(ImportError, match=r"packed\.zip/core/core\.h.*reinstall"):
+        Library(tmp_path / "packed.zip" / "core")
+
+
 def test_a_core_built_from_another_header_is_refused(tmp_path: Path) -> None:
     """Its functions took other arguments: calls ended the interpreter."""
     built = Path(tracebigsim.core.__file__).parent

@@ -49,9 +49,9 @@ class Library:
 
     def __init__(self, folder: Path) -> None:
         """Load `libcore.so`; raise `CoreError` if it is missing, or not built from `core.h`."""
-        header = (folder / "core.h").read_bytes()
         mend = "reinstall the package, or run tracebigsim/core/build.py in a checkout"
         try:
+            header = (folder / "core.h").read_bytes()
             self._loaded = ctypes.CDLL(str(folder / "libcore.so"))
         except OSError as error:
             raise CoreError(
