@@ -1,8 +1,10 @@
 """How the cores are built: without Python, and by whatever C compiler there is."""
 
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,17 @@ def test_cores_build_for_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     libraries = list(map(Path, built.stdout.split()))
     assert [path.parent for path in libraries] == [script.parent, tmp_path / "rewritelog" / "core"]
     assert all(path.read_bytes().startswith(MACH_O) for path in libraries)
+
+
+@pytest.mark.slow
+def test_a_source_distribution_has_sources_and_needs_no_compiler(tmp_path: Path) -> None:
+    """It had the libraries of the machine that made it."""
+    pytest.importorskip("hatchling", reason="hatchling builds the package")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory"]
+    environment = os.environ | {"CC": "/no/compiler"}
+    subprocess.run([*command, tmp_path], cwd=ROOT, env=environment, check=True, capture_output=True)
+    (made,) = tmp_path.iterdir()
+    with tarfile.open(made) as archive:
+        names = archive.getnames()
+    assert any(name.endswith("/tracebigsim/core/scan.c") for name in names)
+    assert [name for name in names if name.endswith(".so")] == []
