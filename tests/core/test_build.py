@@ -33,19 +33,54 @@ def test_no_header_of_python_is_needed(folder: Path) -> None:
     assert "Python.h" not in needed
 
 
-@pytest.mark.slow
-def test_cores_build_for_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ziglang", reason="zig compiles for other systems")
+FAKE = """#!/bin/sh
+printf '%s\\n' "$@" > arguments
+while [ "$1" != -o ]; do shift; done
+echo compiled > "$2"
+"""
+"""A compiler that notes its arguments beside the sources."""
+
+
+def built_in_a_copy(folder: Path, **flags: str) -> subprocess.CompletedProcess[str]:
+    """Build the cores in a copy of their folders, with these variables of the environment."""
     if not (CORES[1] / "core.h").exists():
         pytest.skip("the sources are not beside the tests")
-    for folder in CORES:
-        shutil.copytree(folder, tmp_path / folder.relative_to(ROOT))
-    monkeypatch.setenv("CFLAGS", "-Werror")
-    monkeypatch.setenv("CC", f"{sys.executable} -m ziglang cc -target aarch64-macos")
-    script = tmp_path / "tracebigsim" / "core" / "build.py"
-    built = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    for core in CORES:
+        shutil.copytree(core, folder / core.relative_to(ROOT))
+    command: list[str | Path] = [sys.executable, folder / "tracebigsim" / "core" / "build.py"]
+    environment = os.environ | dict.fromkeys(("CPPFLAGS", "CFLAGS", "LDFLAGS"), "") | flags
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_flags_of_the_environment_are_those_of_a_shell(tmp_path: Path) -> None:
+    """CPPFLAGS and LDFLAGS were ignored, and CFLAGS split within quotes."""
+    (tmp_path / "fake").write_text(FAKE)
+    (tmp_path / "fake").chmod(0o755)
+    flags = {"CPPFLAGS": "-DP", "CFLAGS": "-DX='a b' -O2", "LDFLAGS": "-Wl,-z,now"}
+    assert built_in_a_copy(tmp_path, CC=str(tmp_path / "fake"), **flags).returncode == 0
+    for core in CORES:
+        arguments = (tmp_path / core.relative_to(ROOT) / "arguments").read_text().splitlines()
+        at = arguments.index("-DP")
+        assert arguments[at : at + 3] == ["-DP", "-DX=a b", "-O2"]
+        assert arguments[-2:] == ["-Wl,-z,now", "-lm"]
+
+
+def test_a_compiler_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Its absence was a traceback."""
+    problem = built_in_a_copy(tmp_path, CC="/no/ccache gcc").stderr
+    assert problem.startswith("the C compiler cannot be run: ")
+    assert "'/no/ccache': set CC to another one" in problem
+
+
+@pytest.mark.slow
+def test_cores_build_for_macos(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang", reason="zig compiles for other systems")
+    zig = f"{sys.executable} -m ziglang cc -target aarch64-macos"
+    built = built_in_a_copy(tmp_path, CC=zig, CFLAGS="-Werror")
+    assert built.returncode == 0, built.stderr
     libraries = list(map(Path, built.stdout.split()))
-    assert [path.parent for path in libraries] == [script.parent, tmp_path / "rewritelog" / "core"]
+    folders = [tmp_path / "tracebigsim" / "core", tmp_path / "rewritelog" / "core"]
+    assert [path.parent for path in libraries] == folders
     assert all(path.read_bytes().startswith(MACH_O) for path in libraries)
 
 

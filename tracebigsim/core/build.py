@@ -1,8 +1,8 @@
 """Compiles the C cores of tracebigsim and rewritelog, each to one shared library beside its header.
 
 Hatchling runs this when it builds the package. `python tracebigsim/core/build.py` compiles them
-again in a checkout, with the compiler and the flags that the environment variables `CC` and
-`CFLAGS` name. The libraries do not use Python, so one wheel of a platform serves all Pythons.
+again in a checkout. The environment variables `CC`, `CPPFLAGS`, `CFLAGS` and `LDFLAGS` name the
+compiler and flags. The libraries do not use Python, so one wheel of a platform serves all Pythons.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def compiler() -> list[str] | None:
     return [sys.executable, *_ZIG.split()] if importlib.util.find_spec("ziglang") else None
 
 
-def compile_core(folder: Path, flags: str = "") -> Path:
+def compile_core(folder: Path, flags: Sequence[str] = ()) -> Path:
     """Compile the C files of a folder; return the library. Raise `SystemExit` if that fails."""
     command = compiler()
     if command is None:
@@ -59,10 +60,17 @@ def compile_core(folder: Path, flags: str = "") -> Path:
     library = folder / LIBRARY
     draft = library.with_suffix(f".{os.getpid()}")
     sources = sorted(path.name for path in folder.glob("*.c"))
-    flags = f"{_FLAGS} {os.environ.get('CFLAGS', '')} {flags}"
+    before, compiling, linking = (
+        shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "CFLAGS", "LDFLAGS")
+    )
     header = f"-DHEADER_CRC32={zlib.crc32((folder / 'core.h').read_bytes())}"
-    called = [*command, *flags.split(), header, "-o", draft.name, *sources, "-lm"]
-    if subprocess.run(called, cwd=folder, check=False).returncode != 0:  # noqa: S603
+    called = [*command, *_FLAGS.split(), *before, *compiling, *flags, header]
+    called += ["-o", draft.name, *sources, *linking, "-lm"]
+    try:
+        done = subprocess.run(called, cwd=folder, check=False)  # noqa: S603
+    except OSError as error:
+        raise SystemExit(f"the C compiler cannot be run: {error}: set CC to another one") from None
+    if done.returncode != 0:
         raise SystemExit(f"{folder}: the compiled core could not be built: {shlex.join(called)}")
     draft.replace(library)
     return library
@@ -87,4 +95,4 @@ class CoreBuildHook(_Hook):  # type: ignore[misc]
 
 if __name__ == "__main__":
     for _core in CORES:
-        sys.stdout.write(f"{compile_core(ROOT / _core, ' '.join(sys.argv[1:]))}\n")
+        sys.stdout.write(f"{compile_core(ROOT / _core, sys.argv[1:])}\n")
