@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,35 @@ def test_flags_of_the_environment_are_those_of_a_shell(tmp_path: Path) -> None:
         at = arguments.index("-DP")
         assert arguments[at : at + 3] == ["-DP", "-DX=a b", "-O2"]
         assert arguments[-2:] == ["-Wl,-z,now", "-lm"]
+
+
+@pytest.mark.slow
+def test_a_wheel_is_built_without_a_change_of_its_sources(tmp_path: Path) -> None:
+    """A read-only tree could not be built, and a wheel for other machines broke an editable one."""
+    pytest.importorskip("hatchling", reason="hatchling builds the package")
+    source, fake = tmp_path / "source", tmp_path / "fake"
+    fake.write_text(FAKE.replace("> arguments", "> /dev/null"))
+    fake.chmod(0o755)
+    for name in ("rewritelog", "tracebigsim"):
+        shutil.copytree(ROOT / name, source / name)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for core in CORES:
+        (source / core.relative_to(ROOT) / "libcore.so").write_text("of an editable installation")
+    before = contents(source)
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
+    environment = os.environ | {"CC": str(fake), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([*command, tmp_path / "made"], cwd=source, env=environment, check=True)
+    assert contents(source) == before
+    (made,) = (tmp_path / "made").iterdir()
+    with zipfile.ZipFile(made) as wheel:
+        libraries = [wheel.read(f"{core.relative_to(ROOT)}/libcore.so") for core in CORES]
+    assert libraries == [b"compiled\n"] * 2
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """What a folder holds."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_compiler_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
-"""Compiles the C cores of tracebigsim and rewritelog, each to one shared library beside its header.
+"""Compiles the C cores of tracebigsim and rewritelog, each to one shared library.
 
 Hatchling runs this when it builds the package. `python tracebigsim/core/build.py` compiles them
-again in a checkout. The environment variables `CC`, `CPPFLAGS`, `CFLAGS` and `LDFLAGS` name the
-compiler and flags. The libraries do not use Python, so one wheel of a platform serves all Pythons.
+again in a checkout, beside their headers. The environment variables `CC`, `CPPFLAGS`, `CFLAGS` and
+`LDFLAGS` name the compiler and flags. The libraries do not use Python, so one wheel of a platform
+serves all Pythons.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import shlex
@@ -14,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,12 +55,11 @@ def compiler() -> list[str] | None:
     return [sys.executable, *_ZIG.split()] if importlib.util.find_spec("ziglang") else None
 
 
-def compile_core(folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile the C files of a folder; return the library. Raise `SystemExit` if that fails."""
+def compile_core(folder: Path, library: Path, flags: Sequence[str] = ()) -> None:
+    """Compile the C files of a folder to a library; raise `SystemExit` if that fails."""
     command = compiler()
     if command is None:
         raise SystemExit("no C compiler: install gcc or clang, or pip install ziglang")
-    library = folder / LIBRARY
     draft = library.with_suffix(f".{os.getpid()}")
     sources = sorted(path.name for path in folder.glob("*.c"))
     before, compiling, linking = (
@@ -65,7 +67,7 @@ def compile_core(folder: Path, flags: Sequence[str] = ()) -> Path:
     )
     header = f"-DHEADER_CRC32={zlib.crc32((folder / 'core.h').read_bytes())}"
     called = [*command, *_FLAGS.split(), *before, *compiling, *flags, header]
-    called += ["-o", draft.name, *sources, *linking, "-lm"]
+    called += ["-o", str(draft), *sources, *linking, "-lm"]
     try:
         done = subprocess.run(called, cwd=folder, check=False)  # noqa: S603
     except OSError as error:
@@ -73,7 +75,6 @@ def compile_core(folder: Path, flags: Sequence[str] = ()) -> Path:
     if done.returncode != 0:
         raise SystemExit(f"{folder}: the compiled core could not be built: {shlex.join(called)}")
     draft.replace(library)
-    return library
 
 
 class CoreBuildHook(_Hook):  # type: ignore[misc]
@@ -83,16 +84,30 @@ class CoreBuildHook(_Hook):  # type: ignore[misc]
         """Return what the build needs from PyPI: a C compiler where the machine has none."""
         return [] if compiler() else ["ziglang>=0.13"]
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Compile the cores, and tag the wheel for this platform and every Python 3."""
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile the cores, and tag the wheel for this platform and every Python 3.
+
+        Only editable installs need them beside their headers. Wheels leave the sources as they are,
+        which may be read-only, or be those of an editable install for another machine.
+        """
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
+        root = Path(self.root)
+        if version == "editable":
+            for core in CORES:
+                compile_core(root / core, root / core / LIBRARY)
+            return
+        built = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, built)
         for core in CORES:
-            compile_core(Path(self.root) / core)
-            build_data["artifacts"].append(f"/{core}/{LIBRARY}")
+            library = built / core.replace("/", "-")
+            compile_core(root / core, library)
+            build_data["force_include"][str(library)] = f"{core}/{LIBRARY}"
 
 
 if __name__ == "__main__":
     for _core in CORES:
-        sys.stdout.write(f"{compile_core(ROOT / _core, sys.argv[1:])}\n")
+        _library = ROOT / _core / LIBRARY
+        compile_core(ROOT / _core, _library, sys.argv[1:])
+        sys.stdout.write(f"{_library}\n")
