@@ -87,23 +87,21 @@ class CoreBuildHook(_Hook):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the cores, and tag the wheel for this platform and every Python 3.
 
-        Only editable installs need them beside their headers. Wheels leave the sources as they are,
-        which may be read-only, or be those of an editable install for another machine.
+        They are compiled beside their headers, where programs in a checkout find them, unless the
+        sources are read-only, or the wheel is for another machine than an editable install there.
         """
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
-        root = Path(self.root)
-        if version == "editable":
-            for core in CORES:
-                compile_core(root / core, root / core / LIBRARY)
-            return
         built = Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, built)
         for core in CORES:
-            library = built / core.replace("/", "-")
-            compile_core(root / core, library)
-            build_data["force_include"][str(library)] = f"{core}/{LIBRARY}"
+            folder, library = Path(self.root) / core, built / core.replace("/", "-")
+            if os.access(folder, os.W_OK) and "_PYTHON_HOST_PLATFORM" not in os.environ:
+                library = folder / LIBRARY
+            compile_core(folder, library)
+            if version != "editable":
+                build_data["force_include"][str(library)] = f"{core}/{LIBRARY}"
 
 
 if __name__ == "__main__":
