@@ -229,7 +229,7 @@ class Declaration:
     def opened(self, value: Any) -> Any:
         """Return a value as jobs take it; raise `UsageError` for one that is not as declared."""
         kind = self.kind
-        if self.default is None and not is_given(value):
+        if value is None and self.default is None:
             return kind.nothing if isinstance(kind, Kind) else None
         if value is None and self.default is MISSING:
             raise UsageTypeError(f"{self.label} must be given, and not None")
@@ -358,7 +358,7 @@ def settle(options: object, **values: object) -> None:
 
 
 def is_given(value: object) -> bool:
-    """Return whether an option has a value, unlike None and empty collections of paths or pairs."""
+    """Return whether an option has a value, unlike None and empty collections of pairs."""
     return value is not None and not (isinstance(value, tuple | dict) and not value)
 
 

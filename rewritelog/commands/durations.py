@@ -40,12 +40,10 @@ if TYPE_CHECKING:
     from rewritelog.timings.samples import Timings, TimingsLike
 
 
-_SAMPLES = Kind(
-    "timings.samples:to_files_or_samples", several=True, nothing=(), error="TimingError"
-)
+_SAMPLES = Kind("timings.samples:to_files_or_samples", several=True, error="TimingError")
 TimingsArgument: TypeAlias = Annotated[As["TimingsLike", "Timings | tuple[Path, ...]"], _SAMPLES]
 OptionalTimings: TypeAlias = Annotated[
-    As["TimingsLike | None", "Timings | tuple[Path, ...]"], _SAMPLES
+    As["TimingsLike | None", "Timings | tuple[Path, ...] | None"], _SAMPLES
 ]
 ModelOptions: TypeAlias = Annotated[
     As["Mapping[str, object] | None", "Mapping[str, object]"],
@@ -216,7 +214,7 @@ class DurationOptions(Jobs, ParamsFolder, ParamNamesFile, ModelInputs, ModelAndD
         if self.fitted is not None:
             return self.fitted.name
         if self.model is None:
-            return "auto" if is_given(self.timings) else "constant"
+            return "constant" if self.timings is None else "auto"
         return self.model if isinstance(self.model, str) else type(self.model).__name__
 
     def __post_init__(self) -> None:

@@ -27,7 +27,6 @@ from rewritelog.formats.traces import Terms
 from rewritelog.models.base import EventKey, Model
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.registry import load_model
-from rewritelog.options import is_given
 from rewritelog.rewriting.statistics import (
     EventStatistics,
     EventSums,
@@ -221,7 +220,7 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
         texts = read_texts(options.formulas, options.coefficients)
         model = load_model(name, options.model_options, texts)
     if model.needs_timings:
-        if not is_given(options.timings):
+        if options.timings is None:
             raise UsageError(
                 f"the model {name!r} is fitted to timing lines: give some ({spelled('timings')})"
             )
@@ -230,7 +229,7 @@ def _fit(options: DurationOptions) -> tuple[Fitted, Timings | None]:
         )
         names = read_param_names(options.param_names)
         return fit_named(model, name, timings, names), timings
-    if is_given(options.timings):
+    if options.timings is not None:
         raise UsageError(f"the model {name!r} is not fitted: it takes no timings")
     for field in ("param_names", "clock_hz"):
         if getattr(options, field) is not None:

@@ -18,7 +18,7 @@ from rewritelog.formats.bgtrace.logset import LogSet
 from rewritelog.formats.bgtrace.params import list_params
 from rewritelog.models.base import EventKey, ParamNames
 from rewritelog.models.formulas import EventFormula, Formulas, parse_formulas
-from rewritelog.options import is_given, reported
+from rewritelog.options import reported
 from rewritelog.output.files import write_text_file
 from rewritelog.sampling.selection import Choice, Plan, Stratum, choose
 from rewritelog.text import (
@@ -277,7 +277,7 @@ def sample(options: SampleCommand) -> SampleReport:
     if options.formulas is not None:
         text = read_model_text(options.formulas)
         formulas = parse_formulas(text.text, text.name)
-    if is_given(options.timings):
+    if options.timings is not None:
         timings = usable(samples_of(options.timings, options.clock_hz, strict=options.strict))
     elif options.clock_hz is not None:
         raise UsageError(f"{spelled('clock_hz')} is for {spelled('timings')}")

@@ -36,6 +36,7 @@ public: Any = rewritelog
 
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
+TRACES = SAMPLE_LOGS / "transformer" / "profile"
 MODEL = rewritelog.fit({"k": ([[1], [2], [4]], [1, 2, 4])}, "least-squares")
 untyped: Any = MODEL
 PUBLIC = [
@@ -262,6 +263,11 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: public.rewrite(CELLS, progress=3), TypeError, "progress must be a function, not"),
         (lambda: rewritelog.replay(""), ValueError, "logs: the path is empty"),
         (lambda: rewritelog.fit([""]), ValueError, "timings: the path is empty"),
+        (lambda: rewritelog.rewrite(CELLS, timings=()), ValueError, "name at least one file"),
+        (lambda: rewritelog.replay(CELLS, timings={}), ValueError, "at least one event"),
+        (lambda: rewritelog.sample(CELLS, timings=()), ValueError, "name at least one file"),
+        (lambda: public.rewrite(CELLS, fitted=()), TypeError, "path of its file, not tuple"),
+        (lambda: rewritelog.rewrite(TRACES, types=()), ValueError, "types names no type"),
         (lambda: rewritelog.sweep(CELLS, {"dilation": [1]}, dilation=2), ValueError, "not both"),
         (
             lambda: rewritelog.compare(CELLS / "timings.txt", folds=3, fraction=0.5),
@@ -292,6 +298,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         (lambda: rewritelog.open_logs(CELLS).timeline("0"), ValueError, "PE '0' is not in"),  # type: ignore[arg-type]
         (lambda: public.export(CELLS, "x", "csv", pes=[True]), TypeError, "integers, not"),
         (lambda: rewritelog.export(CELLS, "x", "csv", pes=[]), ValueError, "no PE is chosen"),
+        (lambda: rewritelog.export(CELLS, "x", "csv", pes=()), ValueError, "no PE is chosen"),
         (lambda: rewritelog.open_logs(CELLS).sebs([]), ValueError, "no PE is chosen"),
         (lambda: public.open_logs(CELLS).messages(3.5), TypeError, "integers, not 3.5"),
         (lambda: public.Timings.from_arrays(3), TypeError, "a mapping of an event's name"),

@@ -143,7 +143,7 @@ def test_real_logs_get_another_length_for_each_bracket(sample_logs: Path, tmp_pa
 @pytest.mark.parametrize("model", ["constant", "rewritelog.models.constant:Constant"])
 def test_a_model_without_residuals_is_refused(model: str, logs: Path) -> None:
     with pytest.raises(UsageError, match=r"has no residuals.*spread='residual'"):
-        run(logs, "out", model=model, timings=())
+        run(logs, "out", model=model, timings=None)
     assert not (logs.parent / "out").exists()
 
 
@@ -300,7 +300,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_plug_in_spreads_by_what_it_answers(logs: Path, plugin: str) -> None:
-    report = run(logs, "out", model=plugin, timings=())
+    report = run(logs, "out", model=plugin, timings=None)
     assert brackets(logs.parent / "out") == pytest.approx(2)
     (line,) = report.events
     assert line.new_s == pytest.approx(960)
@@ -323,7 +323,7 @@ def test_a_plug_in_that_answers_badly_leaves_nothing(
     options: dict[str, str], logs: Path, plugin: str
 ) -> None:
     with pytest.raises(ModelError, match=r"spreading_models:Spreading', event 'event 0'"):
-        run(logs, "out", model=plugin, timings=(), model_options=options)
+        run(logs, "out", model=plugin, timings=None, model_options=options)
     assert not (logs.parent / "out").exists()
 
 

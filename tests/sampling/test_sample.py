@@ -96,7 +96,7 @@ def test_the_report_says_how_many_of_how_many(logs: Path) -> None:
         "clock_hz": None,
         "strict": False,
         "param_names": None,
-        "timings": [],
+        "timings": None,
         "fraction": 0.15,
         "method": "design",
         "floor": 5,
