@@ -248,18 +248,20 @@ class FittedModel(Fitted):
 
     def _by_name(self, event: str, counts: list[int], X: Any) -> Any:
         """Return the columns of X that are named as the parameters of an event, in their order."""
-        labels: set[object] = set(column_names(X, "X") if hasattr(X, "columns") else X)
+        labels: list[object] = list(column_names(X, "X") if hasattr(X, "columns") else X)
         names: list[str] = []
         named = isinstance(X, Mapping)
         if not counts and self.timings is not None:  # as for a plug-in, which need not give them
             counts = [samples.parameters for samples in self.timings if samples.event == event]
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
-            names = parameter_names(count, own)  # first: p1 may be that of another event
-            for columns in (names, parameter_names(count)):
-                if columns and labels.issuperset(columns):
+            names, numbered = parameter_names(count, own), parameter_names(count)
+            for columns in (names, numbered):  # p1 may be that of another event
+                if columns and {*labels}.issuperset(columns):
                     return _columns(X, columns)
             named = named or (bool(own) and any(isinstance(name, str) for name in labels))
+            places = zip(labels, numbered, strict=False)
+            named = named or any(name in numbered and name != place for name, place in places)
         if named and not counts:
             raise UsageError(f"X must be a table: {self.name} does not say what {event!r} takes")
         if named:

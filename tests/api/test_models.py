@@ -126,6 +126,8 @@ def test_columns_of_a_frame_are_taken_by_their_names(fitted: rewritelog.FittedMo
     assert fitted.predict("Cell::pairForces", rows).tolist() == expected.tolist()
     columns: dict[str, Any] = {"p2": [11, 17], "p1": np.array([53, 66]), "seconds": [1, 2]}
     assert fitted.predict("Cell::pairForces", columns).tolist() == expected.tolist()
+    with pytest.raises(UsageError, match="X must have the columns p1, p2"):  # p2 was p1
+        fitted.predict("Cell::pairForces", rows.rename(columns={"p1": "atoms"}))
 
 
 def test_a_fit_of_named_columns_takes_them_by_name_in_any_order() -> None:
