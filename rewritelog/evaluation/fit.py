@@ -124,9 +124,11 @@ def fit(request: FitCommand) -> FitReport:
         raise UsageError(
             f"{spelled('event', request.event)}: no timing line of it; events: {known}"
         )
+    files = files_of(request.timings)
     fitted = replace(
         fit_named(model, name, timings, names),
-        source=Source.of(files_of(request.timings), timings.timings, request.clock_hz),
+        source=Source.of(files, timings.timings, request.clock_hz),
+        inputs=files,
     )
     if request.output is not None:
         write_model(request.output, fitted)

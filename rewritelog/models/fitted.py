@@ -134,9 +134,9 @@ class Fitted:
     uses_params: bool = True
     """Whether it needs param records to predict."""
     inputs: tuple[Path, ...] = ()
-    """The model file that it was read from, if any."""
+    """The model file that it was read from, or the files of timing lines that it was fitted to."""
     file_sha256: str | None = None
-    """The digest of that file."""
+    """The digest of the model file."""
     param_names: ParamNames | None = None
     """The names of parameters, for a fit of a plug-in, which does not hold them itself."""
 

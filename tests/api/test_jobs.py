@@ -435,10 +435,9 @@ def test_no_page_or_figure_replaces_an_input(tmp_path: Path) -> None:
     with pytest.raises(rewritelog.OutputError):
         rewritelog.page(rewritelog.rewrite(logs, dilation=2), output=logs / "bgTrace0")
     fitted = rewritelog.fit(logs / "timings.txt", "least-squares")
-    for timings in (logs / "timings.txt", rewritelog.read_timings(logs / "timings.txt")):
+    for timings in (None, logs / "timings.txt", rewritelog.read_timings(logs / "timings.txt")):
         with pytest.raises(rewritelog.OutputError):
             rewritelog.page(fitted, timings, output=logs / "timings.txt")
-    for result in (fitted, rewritelog.info(logs)):
-        with pytest.raises(rewritelog.UsageError, match=r"a page needs the ending \.html"):
-            rewritelog.page(result, output=logs / "timings.txt")
+    with pytest.raises(rewritelog.UsageError, match=r"a page needs the ending \.html"):
+        rewritelog.page(rewritelog.info(logs), output=logs / "timings.txt")
     assert {path.name: path.read_bytes() for path in logs.rglob("*") if path.is_file()} == before

@@ -485,12 +485,19 @@ def test_a_saved_model_predicts_to_the_bit(fitted: rewritelog.FittedModel, tmp_p
     back.save(tmp_path / "m.json")
 
 
-def test_a_model_is_not_saved_over_its_timings(tmp_path: Path) -> None:
+def test_the_timings_of_a_model_are_not_replaced(tmp_path: Path) -> None:
+    """`predict` and pages did not know them, since only `save` looked for them."""
     write_timings(tmp_path / "t", ("k", 1.0, 1.0), ("k", 2.0, 2.0))
     before = (tmp_path / "t").read_bytes()
     fitted = rewritelog.fit(tmp_path / "t")
-    with pytest.raises(rewritelog.OutputError, match="t: the output would replace an input"):
-        fitted.save(tmp_path / "t")
+    calls: list[Callable[[Path], object]] = [
+        fitted.save,
+        lambda path: rewritelog.predict(fitted, CELLS / "param.0", output=path),
+        lambda path: rewritelog.replay(CELLS, model=fitted, html=path),
+    ]
+    for call in calls:
+        with pytest.raises(rewritelog.OutputError, match="t: the output would replace an input"):
+            call(tmp_path / "t")
     assert (tmp_path / "t").read_bytes() == before
 
 
