@@ -190,8 +190,9 @@ class PredictCommand(Reading, ModelFile, Command["PredictedRecords"]):
         metavar="FILE...", kw_only=False,
     )  # fmt: skip
     output: OptionalOutput = option(
-        "The file to write [default: -, standard output].", default=None, group=OUTPUT
-    )
+        "The file to write; - is standard output, the default of the command line.",
+        default=None, group=OUTPUT,
+    )  # fmt: skip
 
     def returned(self, result: Predictions | CallPrediction) -> PredictedRecords:
         """Return a dict for each record, with None for what is unknown."""

@@ -97,10 +97,10 @@ class Predictions(Struct):
     def rows(self) -> PredictedRecords:
         """Return a dict for each record, with None for what is unknown.
 
-        If there is a file, the predictions are also written to it.
+        If there is an output, the predictions are also written to it.
         """
         tables: Iterable[Iterable[dict[str, Any]]] = self._tables()
-        if self.output is not None and not is_stdout(self.output):
+        if self.output is not None:
             tables = list(map(list, tables))
             write_file(self.output, map(str.encode, _texts(tables, as_json=False)))
         source = ", ".join(map(str, self.files))

@@ -516,6 +516,8 @@ def test_a_dash_is_standard_output_for_a_model_too(
     with redirect_stdout(shown):  # like the one of a notebook, it takes no bytes
         fitted.save("-")
     assert json.loads(shown.getvalue()) == fitted.to_json()
+    records = rewritelog.predict(fitted, CELLS / "param.0", output="-")  # which printed nothing
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(list(records))
     nothing: Any = None
     with pytest.raises(UsageTypeError, match="the model file must be a path, not NoneType"):
         fitted.save(nothing)
