@@ -16,6 +16,7 @@ from rewritelog.formats.files import read_provenance
 from rewritelog.models.base import LOST, PES, study_head
 from rewritelog.models.expressions import FormulaError, Origin, checked_names
 from rewritelog.options import settings
+from rewritelog.output.files import descriptor_of, write_file
 from rewritelog.progress import report_progress
 from rewritelog.replaying.lost_cycles import LostCycles, lost_cycles
 from rewritelog.replaying.network import Network
@@ -137,8 +138,12 @@ def _append(path: Path, head: str, lines: str) -> None:
     """Append the lines of a run, after the head in a new file; after an error restore the file."""
     is_new, size = not path.exists(), path.stat().st_size if path.is_file() else 0
     try:
+        data = (_line_end(path) + lines if size else head + lines).encode()
+        if descriptor_of(path) is not None:
+            write_file(path, data)
+            return
         with path.open("ab") as file:
-            file.write((_line_end(path) + lines if size else head + lines).encode())
+            file.write(data)
     except OSError as error:
         with suppress(OSError):
             if is_new:
@@ -157,9 +162,9 @@ def _line_end(path: Path) -> str:
 
 def _check_file(path: Path, head: str) -> None:
     """Raise `UsageError` before the work begins if the file's lines have other parameters."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        return  # a stream: reading would wait, or take what is for another reader
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            return  # a stream: reading would wait, or take what is for another reader
         with path.open(encoding="utf-8", errors="replace") as file:
             first_line = file.readline(len(head) + 1000)
     except FileNotFoundError:

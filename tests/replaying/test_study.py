@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import resource
 import subprocess
 import sys
 import threading
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -405,3 +407,16 @@ def test_lines_of_a_run_go_through_a_pipe(sample_logs: Path, tmp_path: Path) -> 
     rewritelog.lost_cycles(sample_logs / "cells", network=NETWORK, timings_out=pipe)
     reader.join()
     assert read[0].startswith("# lost cycles; parameters: P\nTRACEBIGSIM")
+
+
+def test_lines_of_a_run_go_to_the_standard_output_of_python() -> None:
+    """In a notebook they appeared in the terminal of its server."""
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        run_of_study = rewritelog.lost_cycles(SAMPLE_LOGS / "cells", timings_out="-")
+    assert shown.getvalue().count("TRACEBIGSIM:") == len(run_of_study.lost.categories)
+
+
+def test_a_name_too_long_for_a_file_of_lines_is_an_error_in_words() -> None:
+    with pytest.raises(OutputError, match=r"xxx: cannot be .*: File name too long"):
+        rewritelog.lost_cycles(SAMPLE_LOGS / "cells", timings_out="x" * 300)
