@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ def to_path(value: object, what: str) -> Path:
         if path == "":  # which would be the current folder
             raise UsageError(f"{what}: the path is empty")
         if isinstance(path, str):
-            if "\0" in path:
-                raise UsageError(f"{what}: no file can have the name {path!r}")
-            return Path(path)
+            with suppress(UnicodeEncodeError):
+                if b"\0" not in os.fsencode(path):
+                    return Path(path)
+            raise UsageError(f"{what}: no file can have the name {path!r}")
     raise UsageTypeError(f"{what} must be a path, not {type(value).__name__}")
 
 

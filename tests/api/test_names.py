@@ -251,6 +251,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
             r"out: no file can have the name 'a\\x00b'",
         ),
         (lambda: public.info("a\0b"), ValueError, "logs: no file can have the name"),
+        (lambda: public.info("a\ud800"), ValueError, r"logs: no file can have the name 'a\\ud800'"),
         (lambda: public.rewrite(CELLS, dilation_for=3), TypeError, "names with values, not 3"),
         (
             lambda: public.rewrite(CELLS, fitted=3),
