@@ -417,6 +417,12 @@ def convert(value: Any, kind: Any) -> object:
     raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
 
+def flag(value: object, name: str) -> bool:
+    """Return a flag; raise `UsageError` for anything but a boolean or a text for one."""
+    is_set: bool = Declaration("", field=name, kind=bool, shell=False).checked(value)
+    return is_set
+
+
 def pairs(values: Any, name: str) -> tuple[tuple[str, Any], ...]:
     """Return the items of a mapping, pairs, or `NAME=VALUE` texts; raise `UsageError` otherwise.
 

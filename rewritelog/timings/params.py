@@ -24,7 +24,7 @@ from rewritelog.formats.bgtrace.params import (
 )
 from rewritelog.formats.files import InputFile
 from rewritelog.models.base import entry_of
-from rewritelog.options import PathLike
+from rewritelog.options import PathLike, flag
 from rewritelog.paths import to_input
 from rewritelog.progress import report_progress
 from rewritelog.running.engines import cores, in_threads
@@ -119,6 +119,7 @@ def read_params(
     ('Cell::pairForces', 'Cell::bonded')
     """
     check_columns(columns)
+    is_strict = flag(strict, "strict")
     path = to_input(folder, "the folder of params")
     source = list_params(path if path.is_dir() else path.parent)
     own = [pe for pe in source.pes if path.name == f"param.{pe}"]
@@ -131,7 +132,7 @@ def read_params(
     missing = [pe for pe in chosen if pe not in source.pes]
     if missing:
         raise UsageError(f"{source.folder}: there is no param.{missing[0]}")
-    return read_folder(source, chosen, strict=strict, columns=columns)
+    return read_folder(source, chosen, strict=is_strict, columns=columns)
 
 
 def read_folder(

@@ -30,7 +30,7 @@ from rewritelog.models.base import (
     study_head,
 )
 from rewritelog.models.expressions import FormulaError, Origin, checked_names
-from rewritelog.options import PathsLike
+from rewritelog.options import PathsLike, flag
 from rewritelog.paths import STANDARD_STREAM, to_input, to_inputs
 from rewritelog.progress import report_progress
 from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
@@ -64,7 +64,8 @@ def read_timings(
     check_columns(columns)
     rate_hz = None if clock_hz is None else units.hertz(clock_hz, "clock_hz")
     files = to_inputs(paths, "the timings")
-    return read_timings_as((columns,), files, rate_hz, strict=strict)[columns]
+    is_strict = flag(strict, "strict")
+    return read_timings_as((columns,), files, rate_hz, strict=is_strict)[columns]
 
 
 def samples_of(
