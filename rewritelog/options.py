@@ -401,7 +401,7 @@ def convert(value: Any, kind: Any) -> object:
     if getattr(value, "shape", None) == ():  # a scalar of numpy
         value = value.item()
     if allowed := choices(kind):
-        if value in allowed:
+        if any(isinstance(value, type(each)) and value == each for each in allowed):
             return value
         raise ValueError(f"{value!r} is not one of {', '.join(map(str, allowed))}")
     if isinstance(value, bool | str) and kind is type(value):

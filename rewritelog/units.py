@@ -199,18 +199,16 @@ def parse_pes(text: str, end: int, least: int = 0, lane: str = "PE") -> tuple[in
 
     Raise `UsageError` for invalid lists, and for PEs below `least` or not below `end`.
     """
-    what = spelled("pes")
+    named = f"{spelled('pes')} {text}".rstrip()
     chosen: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         ends = (first, last) if dash else (first, first)
         is_range = all(number.isascii() and number.isdecimal() for number in ends)
         if not is_range or len(part) > _LONGEST_RANGE or int(ends[0]) > int(ends[1]):
-            raise UsageError(
-                f"{what} {text}: {part.strip()!r} is not a {lane} or a range of {lane}s"
-            )
+            raise UsageError(f"{named}: {part.strip()!r} is not a {lane} or a range of {lane}s")
         from_pe, to_pe = map(int, ends)
         if from_pe < least or to_pe >= end:
-            raise UsageError(f"{what} {text}: the {lane}s are {least} to {end - 1}")
+            raise UsageError(f"{named}: the {lane}s are {least} to {end - 1}")
         chosen.update(range(from_pe, to_pe + 1))
     return tuple(sorted(chosen))

@@ -171,7 +171,7 @@ class FittedModel(Fitted):
         >>> fitted.plot("Cell::bonded").kind
         'svg'
         """
-        if kind not in ("svg", "png"):
+        if not isinstance(kind, str) or kind not in ("svg", "png"):
             raise UsageError(f"kind must be 'svg' or 'png', not {kind!r}")
         read = self.timings if timings is None else to_timings(timings, self.columns)
         if read is None:

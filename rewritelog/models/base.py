@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -87,7 +87,7 @@ def entry_of(
         raise unknown_event(event, entries, what)
     if parameters is None and len(by_count) == 1:
         return next(iter(by_count.values()))
-    if parameters not in by_count:
+    if not isinstance(parameters, Hashable) or parameters not in by_count:
         counts = " or ".join(map(str, sorted(by_count)))
         raise UsageError(f"{event!r}: parameters must be {counts}, not {parameters!r}")
     return by_count[parameters]

@@ -601,7 +601,7 @@ def formula_text(fit: EventFit, language: Language = "text") -> str:
 
     Raise `UsageError` for an unknown language.
     """
-    if language not in get_args(Language):
+    if not isinstance(language, str) or language not in get_args(Language):
         raise UsageError(f"unknown language {language!r}; known: {', '.join(get_args(Language))}")
     names = dict(enumerate(parameter_names(fit.parameters, fit.names), 1))
     function = formula_of(fit.whole.function)

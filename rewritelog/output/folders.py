@@ -98,8 +98,8 @@ def check_new_folder(out: Path, inputs: Iterable[Path], *, force: bool = False) 
 
     Raise it, too, if `out` is or contains an input, or a file that a link in an input leads to.
     """
-    target = Path(os.path.realpath(out))
     try:
+        target = Path(os.path.realpath(out))
         for path in (path for path in inputs if path.exists()):  # standard input is no file
             if _holds(target, path) or _is_linked_from(path, target):
                 raise OutputError(f"{out}: the output would replace its own input {path}")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rewritelog import units
 from rewritelog.errors import MissingFileError, RewriteLogError, UsageError, UsageTypeError
-from rewritelog.options import settle
+from rewritelog.options import settings, settle
 from rewritelog.paths import input_exists, to_path
 from rewritelog.text import bytes_text, time_text
 
@@ -132,12 +132,14 @@ class Network:
     def with_quantities(self, values: Mapping[str, Any]) -> Network:
         """Return the network with some quantities replaced, given by the names of the options.
 
-        Raise `UsageError` for unknown names.
+        Raise `UsageError` for unknown names, and `UsageTypeError` for anything but names with
+        values.
 
         >>> rewritelog.Network(latency="1us").with_quantities({"bandwidth": "10GB/s"}).text()
         'latency 1 µs, bandwidth 10 GB/s'
         """
-        named = {name.replace("_", "-"): value for name, value in values.items()}
+        given = settings(values, "values")
+        named = {name.replace("_", "-"): value for name, value in given.items()}
         if unknown := named.keys() - QUANTITIES:
             known = ", ".join(QUANTITIES)
             raise UsageError(f"a network has no quantity {min(unknown)!r}; it has {known}")

@@ -21,6 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from chosen import by_tier
 from oracle import SAMPLE_LOGS
@@ -36,6 +37,7 @@ public: Any = rewritelog
 
 ROOT = Path(__file__).parents[2]
 CELLS = SAMPLE_LOGS / "cells"
+ARRAY = np.array(["squares", "huber"])
 TRACES = SAMPLE_LOGS / "transformer" / "profile"
 MODEL = rewritelog.fit({"k": ([[1], [2], [4]], [1, 2, 4])}, "least-squares")
 untyped: Any = MODEL
@@ -320,6 +322,7 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
             ValueError,
             "no quantity 'speed'; it has latency, bandwidth, cost-per-packet",
         ),
+        (lambda: public.Network().with_quantities(None), TypeError, "names with values, not None"),
         (
             lambda: rewritelog.sweep(
                 CELLS,
@@ -341,7 +344,22 @@ def test_the_pages_are_what_the_declarations_say(monkeypatch: pytest.MonkeyPatch
         ),
         (lambda: rewritelog.predict(MODEL, []), ValueError, "give files, or an event"),
         (lambda: public.read_params(CELLS, ["x"]), TypeError, "a text such as 0-31,40"),
+        (lambda: public.read_params(CELLS, ""), ValueError, "pes: '' is not a PE"),
+        (
+            lambda: public.read_timings(CELLS / "timings.txt", strict=ARRAY),
+            ValueError,
+            "strict must be True or False, not array",
+        ),
+        (lambda: public.read_params(CELLS, strict=0), ValueError, "True or False, not 0"),
         (lambda: untyped.plot("k", kind="tiff"), ValueError, "kind must be 'svg' or 'png'"),
+        (lambda: untyped.plot("k", kind=ARRAY), ValueError, "kind must be 'svg' or 'png'"),
+        (lambda: untyped.formula("k", ARRAY), ValueError, "unknown language array"),
+        (lambda: untyped.formula("k", parameters=[1]), ValueError, r"must be 1, not \[1\]"),
+        (
+            lambda: public.fit({"k": ([[1]], [1])}, model_options={"loss": ARRAY}),
+            ValueError,
+            "option 'loss': array.* is not one of huber, squares",
+        ),
     ],
 )
 def test_wrong_use_is_an_error_of_both_kinds(

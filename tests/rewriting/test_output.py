@@ -92,6 +92,17 @@ def test_the_empty_folder_somebody_works_in_is_kept(
     assert Path.cwd() == tmp_path / "out"
 
 
+def test_an_output_within_a_deleted_current_folder_is_named(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a bare FileNotFoundError without a name."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(OutputError, match="out: cannot be written: No such file or directory"):
+        rewritelog.rewrite(logs, "out", dilation=2)
+
+
 def test_force_keeps_the_old_set_where_the_rewrite_fails(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").write_text("x")
