@@ -158,16 +158,22 @@ class Fitted:
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields for another process; raise `ModelError` if pickle refuses the fit.
 
-        The fit is pickled apart: its classes may be in a file, which has to be run before.
+        The fit is pickled apart: its classes may be in a file, which has to be run before, also
+        from another working folder.
         """
-        with errors_as_model_errors(f"model {self.name!r} cannot be sent to another process"):
-            return {**vars(self), "raw": pickle.dumps(self.raw)}
+        from rewritelog.models.outside import file_of  # noqa: PLC0415 - it imports this module
+
+        with errors_as_model_errors(f"model {self.name!r} cannot be pickled"):
+            file = file_of(self.name)
+            path = str(Path(file).absolute()) if file else ""
+            return {**vars(self), "raw": pickle.dumps(self.raw), "file": path}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        with errors_as_model_errors(f"model {state['name']!r} cannot be received from a process"):
-            from rewritelog.models import outside  # noqa: PLC0415 - it imports this module
+        with errors_as_model_errors(f"model {state['name']!r} cannot be unpickled"):
+            from rewritelog.models.outside import run_file  # noqa: PLC0415 - as above
 
-            outside.run_file_of(state["name"])
+            if file := state.pop("file"):
+                run_file(file)
             vars(self).update(state, raw=pickle.loads(state["raw"]))  # noqa: S301 - within a pickle
 
     @property

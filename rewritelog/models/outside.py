@@ -195,7 +195,7 @@ def import_named(name: str) -> Any:
     if parts is None:
         raise UsageError(f"an outside model is named module:Class or file.py:Class, not {name!r}")
     try:
-        module = _run_file(in_file["file"]) if in_file else import_module(parts["module"])
+        module = run_file(in_file["file"]) if in_file else import_module(parts["module"])
         return reduce(getattr, parts["path"].split("."), module)
     except MemoryError:
         raise
@@ -214,18 +214,12 @@ def file_of(name: str) -> str:
     return in_file["file"] if in_file else ""
 
 
-def run_file_of(name: str) -> None:
-    """Run the file of a model named `file.py:Class`, as pickle cannot; it imports other models."""
-    if file := file_of(name):
-        _run_file(file)
-
-
 def _module_name(path: str) -> str:
     """Return the name by which pickle finds a file's module; a dot in it would name a package."""
     return f"rewritelog_model_{Path(path).resolve()}".replace(".", "//")
 
 
-def _run_file(path: str) -> ModuleType:
+def run_file(path: str) -> ModuleType:
     """Return a Python file as a module; only the first call for the file runs it."""
     name = _module_name(path)
     if name not in sys.modules:
