@@ -215,8 +215,10 @@ def to_seconds(values: ArrayLike, rows: int, what: str = "y") -> Floats:
 def to_floats(values: ArrayLike, what: str) -> Floats:
     """Return values as an array of floats, NaN for masked ones.
 
-    Raise `UsageTypeError` if any is not a number.
+    Raise `UsageTypeError` if any is not a number, and for a sparse matrix.
     """
+    if hasattr(values, "toarray"):
+        raise UsageTypeError(f"{what} is sparse, which is not supported: make it dense")
     try:
         if isinstance(values, np.ma.MaskedArray) and values.dtype.kind not in "UScmM":
             values = np.ma.filled(values.astype(np.float64), np.nan)

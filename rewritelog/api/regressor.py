@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rewritelog.arrays import Floats, to_column, to_seconds, to_table
 from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.models.base import EventTimings
-from rewritelog.models.expressions import usable_names
+from rewritelog.models.expressions import MAX_PARAMETERS, usable_names
 from rewritelog.models.fit_report import formula_text
 from rewritelog.models.fitted import Fitted
 from rewritelog.models.metrics import r_squared
@@ -66,8 +66,8 @@ class AutoRegressor:
         """Fit to a table of parameters and the seconds of each row; return the regressor.
 
         X has shape (samples, parameters), y has shape (samples,). Raise `UsageError` for other
-        shapes, numbers that are not finite, negative times, no samples or invalid parameters of the
-        regressor.
+        shapes, more than 20 parameters, numbers that are not finite, negative times, no samples or
+        invalid parameters of the regressor, and `UsageTypeError` for sparse tables.
         """
         names = _column_names(X)
         params = to_table(X, None)
@@ -77,6 +77,9 @@ class AutoRegressor:
                 raise UsageError(f"{what} contains NaN or infinity")
         if not len(params):
             raise UsageError("X has 0 samples; at least 1 is needed")
+        if params.shape[1] > MAX_PARAMETERS:
+            columns = f"{params.shape[1]} columns"
+            raise UsageError(f"X has {columns}; at most {MAX_PARAMETERS} can be fitted")
         model = load_model("auto", self.get_params())
         self.model_ = Fitted.of(model, "auto", [EventTimings(EVENT, params, seconds)])
         self.n_features_in_ = params.shape[1]
@@ -136,8 +139,10 @@ class AutoRegressor:
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags of scikit-learn's own regressors; only scikit-learn calls this."""
-        return _regressor_of_scikit_learn().__sklearn_tags__()
+        """Return the tags of a regressor of times; only scikit-learn calls this."""
+        tags = _regressor_of_scikit_learn().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
 
     def get_metadata_routing(self) -> Any:
         """Return the requests of scikit-learn's own regressors; only scikit-learn calls this."""

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from rewritelog import AutoRegressor, UsageError, UsageTypeError
 
@@ -66,6 +67,8 @@ def test_wrong_use_is_refused() -> None:
         AutoRegressor().fit(X * np.nan, y)
     with pytest.raises(UsageError, match="0 samples"):
         AutoRegressor().fit(X[:0], y[:0])
+    with pytest.raises(UsageError, match="X has 25 columns; at most 20 can be fitted"):
+        AutoRegressor().fit(np.ones((2, 25)), [1, 2])
     with pytest.raises(UsageError, match="2 columns, not 1"):
         AutoRegressor().fit(X, y).predict(X[:, :1])
 
@@ -102,6 +105,20 @@ def test_a_pipeline_with_it_has_a_score_also_with_metadata_routing() -> None:
         for regressor in (AutoRegressor(), make_pipeline(AutoRegressor())):
             scores = cross_val_score(regressor, X, y, cv=2, error_score="raise")
             assert scores.min() > 0.95
+
+
+def test_scikit_learn_is_told_that_it_takes_no_negative_times() -> None:
+    """Its checks of estimators fit targets below zero otherwise."""
+    pytest.importorskip("sklearn", "1.6")
+    from sklearn.utils import get_tags  # noqa: PLC0415
+
+    assert get_tags(AutoRegressor()).target_tags.positive_only
+
+
+def test_sparse_tables_are_refused_in_words() -> None:
+    X = csr_matrix([[1.0], [2], [4]])
+    with pytest.raises(UsageTypeError, match="X is sparse, which is not supported: make it dense"):
+        AutoRegressor().fit(X, [1, 2, 4])
 
 
 def test_frames_are_remembered_by_their_columns() -> None:
