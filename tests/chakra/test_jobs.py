@@ -450,7 +450,7 @@ def test_long_names_are_short_in_warnings(tmp_path: Path) -> None:
     done = run("rewrite", path, tmp_path / "o", "--fitted", model, "--dilation", "1")
     (uncovered,) = re.findall("warning: (1 node dilated.*)", done.stderr)
     short = r"'[^']{1,60}'"
-    match = re.fullmatch(f".* them: {short} \\(1\\); it covers ({short}), ({short}); .*", uncovered)
+    match = re.fullmatch(f".* it: {short} \\(1\\); it covers ({short}), ({short}); .*", uncovered)
     assert match is not None, uncovered
     assert match[1] != match[2]
     run("timings", path, "-o", lines)
