@@ -51,13 +51,15 @@ def main() -> None:
         known = difflib.get_close_matches(sys.argv[1], COMMANDS)
         advice = f"; did you mean {known[0]!r}?" if known else ""
         parser.error(f"no such command {sys.argv[1]!r}{advice}")
-    text = f"{parser.parse_args().asked()}\n"
+    asked = parser.parse_args().asked
     try:
+        text = f"{asked()}\n"
         os.fstat(1)  # fails if standard output is closed, and sys.stdout None
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError as error:
-        sys.stderr.write(f"tracebigsim: error: {error.strerror}\n")
+        what = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"tracebigsim: error: {what}{error.strerror}\n")
         os._exit(1)  # at a normal exit, Python would try to write the text again
 
 

@@ -12,7 +12,6 @@ import atexit
 import errno
 import functools
 import inspect
-import io
 import os
 import re
 import stat
@@ -57,6 +56,8 @@ class Output:
 
     def set(self, target: str | os.PathLike[str] | TextIO | None) -> None:
         """Send further lines to a file, a stream, or (None) the default target."""
+        if isinstance(target, int):
+            raise TypeError("the output is a file's path, a text stream or None, not a number")
         self.flush()
         with self._lock:
             _close_pipes()
@@ -218,18 +219,16 @@ def _write(target: Target, data: bytes) -> tuple[bytes, str]:
             finally:
                 os.close(descriptor)
         target.flush()
-        if isinstance(target, io.TextIOWrapper) and isinstance(target.buffer, _OF_FILES):
-            return _write_rest(target.fileno(), data)
+        stdout = sys.__stdout__
+        if stdout is not None and target is stdout and stdout.encoding.lower() == "utf-8":
+            # Python would keep what cannot be written, fail to write it again at its end, and exit
+            # with an error
+            return _write_rest(stdout.fileno(), data)
         target.write(data.decode())
         target.flush()
     except (OSError, ValueError) as error:  # ValueError: it is closed, or cannot encode the text
         return data, getattr(error, "strerror", None) or str(error)
     return b"", ""
-
-
-_OF_FILES: Final = (io.BufferedWriter, io.FileIO)
-"""They would keep lines that cannot be written, and Python would fail to write them again at its
-end: lines go past them."""
 
 
 def _write_rest(descriptor: int, data: bytes) -> tuple[bytes, str]:

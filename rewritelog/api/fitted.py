@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -43,6 +44,9 @@ from rewritelog.viewing.pictures import Picture, fit_figure
 
 Rows: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 """Rows of parameters: an array, lists, a DataFrame, or columns by name."""
+
+_NUMBERED = re.compile("p[1-9][0-9]*")
+"""A column's name that says its place."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -260,8 +264,10 @@ class FittedModel(Fitted):
                 if columns and {*labels}.issuperset(columns):
                     return _columns(X, columns)
             named = named or (bool(own) and any(isinstance(name, str) for name in labels))
-            places = zip(labels, numbered, strict=False)
-            named = named or any(name in numbered and name != place for name, place in places)
+            numbers = enumerate(map(str, labels), 1)
+            named = named or any(
+                name != f"p{number}" and _NUMBERED.fullmatch(name) for number, name in numbers
+            )
         if named and not counts:
             raise UsageError(f"X must be a table: {self.name} does not say what {event!r} takes")
         if named:

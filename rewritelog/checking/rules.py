@@ -176,7 +176,7 @@ def _not_finite(block: CheckedBlock) -> Iterator[Violations]:
     "execTime is endTime − startTime, to 1e-6 s.",
     "The simulator takes execTime as the SEB's duration, other tools take the difference. An "
     "unclosed SEB (endTime before startTime) is not a finding if it is the last of its timeline "
-    "and has an execTime of 0: it is the one in which the program ended.",
+    "and has an execTime of 0 or less: it is the one in which the program ended.",
 )
 def _exec_time(block: CheckedBlock) -> Iterator[Violations]:
     sebs = block.records.sebs

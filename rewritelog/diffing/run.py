@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from msgspec import Struct
@@ -190,7 +191,8 @@ def _facts(logs: LogSet) -> tuple[dict[str, str], dict[str, str]]:
             facts[f"{name.replace('_', ' ')} in the header"] = str(value)
     others = (file for file in logs.files if file.machine != header)
     odd = [f"{file.path.name} {file.machine.hex(' ')}" for file in others]
-    facts["headers of timeline files"] = ", ".join(odd) or "that of the summary"
+    more = f" and {len(odd) - 2:,} more ({crc32(' '.join(odd).encode()):08x})" if odd[2:] else ""
+    facts["headers of timeline files"] = f"{', '.join(odd[:2])}{more}" or "that of the summary"
     return machine, facts
 
 

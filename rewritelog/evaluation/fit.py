@@ -15,6 +15,7 @@ from rewritelog.models.fitted_events import FittedEvents
 from rewritelog.models.model_file import model_file_text, size_problem
 from rewritelog.models.registry import load_model
 from rewritelog.output.files import write_text_file
+from rewritelog.paths import STANDARD_STREAM
 from rewritelog.text import (
     Readable,
     bytes_text,
@@ -128,7 +129,7 @@ def fit(request: FitCommand) -> FitReport:
     fitted = replace(
         fit_named(model, name, timings, names),
         source=Source.of(files, timings.timings, request.clock_hz),
-        inputs=files,
+        inputs=tuple(path.absolute() for path in files if path != STANDARD_STREAM),
     )
     if request.output is not None:
         write_model(request.output, fitted)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rewritelog import units
-from rewritelog.errors import RewriteLogError, UsageError, UsageTypeError
+from rewritelog.errors import UsageError, UsageTypeError
 from rewritelog.formats.bgtrace.heads import SUMMARY_NAME
 from rewritelog.formats.bgtrace.logset import LogSet, open_log_set
 from rewritelog.formats.files import paths_in
@@ -108,20 +108,14 @@ def _sets_in(logs: TracesLike, what: str) -> Sequence[TracesLike]:
     if traces := open_event_traces(path):
         return [traces]
     paths = sorted((path for path in paths_in(path) if path.name[0] != "."), key=_by_numbers)
-    has_logs = any(map(is_log_set, paths))
+    return [found for path in paths if (found := _set_in(path))] or [logs]
 
-    def set_in(path: Path) -> Path | Traces | None:
-        """Return the log set or the traces in a folder; None for another folder, or a file."""
-        if is_log_set(path):
-            return path
-        try:
-            return open_event_traces(path) if path.is_dir() else None
-        except RewriteLogError:
-            if has_logs:  # what cannot be traces is no run
-                return None
-            raise
 
-    return [found for path in paths if (found := set_in(path))] or [logs]
+def _set_in(path: Path) -> Path | Traces | None:
+    """Return the log set or the traces in a folder; None for another folder, or a file."""
+    if is_log_set(path):
+        return path
+    return open_event_traces(path) if path.is_dir() else None
 
 
 def _by_numbers(path: Path) -> list[tuple[str, int]]:

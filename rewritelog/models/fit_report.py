@@ -476,7 +476,7 @@ def _cause(fit: EventFit) -> tuple[str, str]:
             f"more, and {effect_on_totals(fit)}; time the event again on an idle machine"
         )
     if error > LARGE_ERROR:
-        return _few_short_calls(fit) or _cause_of_large_error(fit)
+        return _cause_of_large_error(fit)
     long = np.count_nonzero(ratios > OUTLIER_FACTOR)
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
     # calls that merely vary are as often much longer as much shorter
@@ -507,6 +507,8 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
             "have those of no other; time all parameters that the logs have"
         )
     effect = "" if _total_ratio(fit) == 1 else f", and {effect_on_totals(fit)}"
+    if short := _few_short_calls(fit, effect):
+        return short
     if fit.judged.samples < FEW:
         return "poor", _of_few_lines(effect)
     if (fit.quality.held_out_r2 or 0.0) >= EXPLAINED:
@@ -521,20 +523,20 @@ def _cause_of_large_error(fit: EventFit) -> tuple[str, str]:
     )
 
 
-def _few_short_calls(fit: EventFit) -> tuple[str, str] | None:
+def _few_short_calls(fit: EventFit, effect: str) -> tuple[str, str] | None:
     """Return the cause and advice if a few calls far below their prediction make the error large.
 
     An error relative to the measured time may be 13,000 % because of a single line.
     """
     ratios = fit.ratios[fit.ratios > 0]
     short = ratios < 1 / OUTLIER_FACTOR
-    count, others = int(np.count_nonzero(short)), ratios[~short]
-    if not 0 < count <= FEW_SHORT * len(ratios) or np.abs(1 / others - 1).mean() > LARGE_ERROR:
+    share, others = np.count_nonzero(short) / max(len(ratios), 1), ratios[~short]
+    if not 0 < share <= FEW_SHORT or np.abs(1 / others - 1).mean() > LARGE_ERROR:
         return None
     return "short calls", (
-        f"{count_text(count, 'call')} of {len(ratios):,} took less than half as long as predicted, "
-        "the rest about as long: they did less, or their lines are wrong; `rewritelog verify "
-        "--worst` shows them"
+        f"{percent_text(share, 1)} of the calls took less than half as long as predicted, and the "
+        f"others about as long{effect}; see with `rewritelog verify` whether these short ones did "
+        "less, or their lines are wrong"
     )
 
 

@@ -25,7 +25,7 @@ from rewritelog.models.wording import AT, in_words
 from rewritelog.text import exact_number, printable, shorten
 
 FORMAT = "rewritelog model"
-VERSION = 12
+VERSION = 13
 
 MAX_CONTAINERS = 4_000_000
 """The most lists and objects in a document: each takes about 200 bytes of memory for 2 of text."""

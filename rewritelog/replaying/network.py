@@ -177,11 +177,11 @@ def read_machine(machine: str | os.PathLike[str]) -> Network:
         path = _MACHINES / f"{path}.toml"
     read = read_model_text(path)
     entries = read_toml(read.text, read.name).document
-    quantities = {
-        key: str(value) if isinstance(value, int | float) else value  # texts need a unit
-        for key, value in entries.items()
-        if key not in ("name", "source")
-    }
+    quantities = {key: value for key, value in entries.items() if key not in ("name", "source")}
+    for key, value in quantities.items():
+        if type(value) in (int, float) and value not in (0, math.inf):
+            problem = f"{key} = {value} has no unit: write a text with one, as in"
+            raise RewriteLogError(f'{path}: {problem} latency = "1.4us" and bandwidth = "6GB/s"')
     try:
         network = Network(name=entries.get("name", "")).with_quantities(quantities)
     except UsageError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,10 +137,11 @@ def study_run(command: LostCyclesCommand) -> StudyRun:
 
 def _append(path: Path, head: str, lines: str) -> None:
     """Append the lines of a run, after the head in a new file; after an error restore the file."""
-    is_new, size = not path.exists(), path.stat().st_size if path.is_file() else 0
+    is_file = path.is_file() and not _is_captured(path)
+    is_new, size = not path.exists(), path.stat().st_size if is_file else 0
     try:
         data = (_line_end(path) + lines if size else head + lines).encode()
-        if descriptor_of(path) is not None:
+        if _is_captured(path):
             write_file(path, data)
             return
         with path.open("ab") as file:
@@ -153,6 +155,11 @@ def _append(path: Path, head: str, lines: str) -> None:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
+def _is_captured(path: Path) -> bool:
+    """Return whether a path is standard output, and Python has another one, as in a notebook."""
+    return descriptor_of(path) == 1 and sys.stdout is not sys.__stdout__
+
+
 def _line_end(path: Path) -> str:
     """Return what ends the last line of a file, if nothing does yet."""
     with path.open("rb") as file:
@@ -163,8 +170,9 @@ def _line_end(path: Path) -> str:
 def _check_file(path: Path, head: str) -> None:
     """Raise `UsageError` before the work begins if the file's lines have other parameters."""
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            return  # a stream: reading would wait, or take what is for another reader
+        is_stream = path.exists() and not (path.is_file() or path.is_dir())
+        if is_stream or _is_captured(path):
+            return  # reading would wait, or take what is for another reader
         with path.open(encoding="utf-8", errors="replace") as file:
             first_line = file.readline(len(head) + 1000)
     except FileNotFoundError:

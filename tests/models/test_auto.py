@@ -101,7 +101,7 @@ def test_one_slow_first_call_of_a_dozen_lines_does_not_bound_all_others(
         fit = auto(timings)
         low, high = fit.interval("kernel", timings.params)
         assert (high < 1.2 * low).all()
-        assert any("first call" in text for text in fit.warnings()) == (slow > 1)
+        assert ["first call" in text for text in fit.warnings()] == [True] * (slow > 1)
 
 
 @pytest.mark.parametrize("law", ["linear", "p1·p2² + p3"])

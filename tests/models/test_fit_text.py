@@ -180,7 +180,7 @@ def test_a_large_error_of_one_short_call_or_of_noise_is_not_blamed_on_the_parame
     draw = np.random.default_rng(0)
     sizes = np.exp(draw.uniform(2, 9, 200))
     noise: np.ndarray = draw.standard_normal(200)
-    for spread, cause in ((0.03, "1 call of 200 took less than half"), (0.3, "explain most")):
+    for spread, cause in ((0.03, "0.5 % of the calls took less than half"), (0.3, "explain most")):
         seconds = np.asarray(1e-6 * sizes * np.exp(spread * noise), dtype=np.float64)
         seconds[3] *= 1e-4 if spread == 0.03 else 1
         timings = EventTimings("k", sizes[:, None], seconds)

@@ -255,9 +255,9 @@ def document(text: str) -> dict[str, Any]:
 LAW = ("events", 1, "classes", 0, "function")
 BREAKS: list[tuple[tuple[Any, ...], Any, str]] = [
     (("format",), "other", r"m\.json: \$: is not a model file"),
-    (("version",), 2, "is of version 2; this rewritelog reads 12"),
+    (("version",), 2, "is of version 2; this rewritelog reads 13"),
     (("version",), True, "is of version True"),
-    (("version",), None, r"\$: has no version; this rewritelog reads 12"),
+    (("version",), None, r"\$: has no version; this rewritelog reads 13"),
     (("version",), "x" * 100_000, "is of version 'x*…x*'; this"),
     (("events",), {}, r"\$\.events: must be a list, not an object"),
     (("source", "lines"), -1, r"\$\.source\.lines: must be a whole number >= 0"),
@@ -363,7 +363,7 @@ def test_defaults_may_be_left_out_or_written(document: dict[str, Any]) -> None:
         ("9" * 10_000, r"m\.json: is not a model file: Number out of range"),
         ("{}", r"m\.json: \$: is not a model file"),
         (
-            '{"format": "rewritelog model", "version": 12}',
+            '{"format": "rewritelog model", "version": 13}',
             r"m\.json: \$: the key 'source' is missing",
         ),
         ("[]", r"m\.json: is not a model file: its JSON must be an object, not a list"),

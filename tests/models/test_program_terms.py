@@ -335,6 +335,17 @@ def test_more_threads_than_were_timed_do_not_take_exponentially_longer(largest: 
     assert ((ratios > 0.5) & (ratios < 5)).all()
 
 
+@pytest.mark.parametrize("depths", [range(1, 7), range(4, 9), range(10, 19, 2)])
+def test_trees_of_few_depths_go_on_exponentially(depths: range) -> None:
+    rng = np.random.default_rng(1)
+    timed = np.repeat(np.array(depths, dtype=float), 6)
+    fitted = auto(timed[:, None], 1e-6 * 2**timed * np.exp(0.03 * rng.standard_normal(len(timed))))
+    deeper = np.array([1.0, 4.0]) + depths[-1]
+    np.testing.assert_allclose(
+        fitted.predict("kernel", deeper[:, None]), 1e-6 * 2**deeper, rtol=0.1
+    )
+
+
 def test_a_jump_near_the_largest_sizes_is_no_slope_that_goes_on() -> None:
     """At ten times the size of a last cache, calls took 35 times the time."""
     rng = np.random.default_rng(3)

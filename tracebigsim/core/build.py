@@ -87,8 +87,8 @@ class CoreBuildHook(_Hook):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the cores, and tag the wheel for this platform and every Python 3.
 
-        They are compiled beside their headers, where programs in a checkout find them, unless the
-        sources are read-only, or the wheel is for another machine than an editable install there.
+        They are compiled beside their headers, where programs in a checkout find them, but wheels
+        of read-only sources, or for another machine, leave the sources as they are.
         """
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
@@ -97,7 +97,8 @@ class CoreBuildHook(_Hook):  # type: ignore[misc]
         atexit.register(shutil.rmtree, built)
         for core in CORES:
             folder, library = Path(self.root) / core, built / core.replace("/", "-")
-            if os.access(folder, os.W_OK) and "_PYTHON_HOST_PLATFORM" not in os.environ:
+            is_own = os.access(folder, os.W_OK) and "_PYTHON_HOST_PLATFORM" not in os.environ
+            if version == "editable" or is_own:
                 library = folder / LIBRARY
             compile_core(folder, library)
             if version != "editable":

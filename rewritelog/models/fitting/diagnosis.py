@@ -158,7 +158,7 @@ def diagnose(
         condition=float(sizes[0] / sizes[-1]) if len(sizes) and sizes[-1] > 0 else math.inf,
         largest_leverage=float(np.fmax.reduce(leverage, initial=0.0)),
         effective_sample_size=max(float(units.sum()) ** 2 / squares, 1.0) if squares > 0 else 1.0,
-        outliers=int((~near).sum()),
+        outliers=int((~near & ~samples.first).sum()),
         first_call=float(np.median(first_calls)) if len(first_calls) else None,
         negative=int((unbounded_s < 0).sum()),
     )

@@ -11,7 +11,7 @@ families the one that grows less has more weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from rewritelog.arrays import Flags, Floats, Ints, column_range
 from rewritelog.models.expressions import Expression
 from rewritelog.models.fitting import tuning
-from rewritelog.models.fitting.design import SelectionSamples, log_log_slopes
+from rewritelog.models.fitting.design import SelectionSamples, log_log_slopes, may_be_depth
 from rewritelog.models.fitting.diagnosis import are_usual, ratios_of, widening_rate
 from rewritelog.models.fitting.function import (
     AnyFunction,
@@ -60,6 +60,8 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
     dense: tuple[int, ...] = ()
     """The numbers of the parameters with several values in the upper half of their range, which
     show the shape of the growth there."""
+    depths: tuple[int, ...] = ()
+    """Those of the parameters that may be depths of trees."""
 
     @np.errstate(all="ignore")  # extreme numbers may overflow
     def predict(
@@ -90,77 +92,78 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
             seconds > 0, seconds, at_edge * np.maximum(smaller, tuning.LEAST_SHARE_OF_TIME)
         )
         if self.most_s is not None:
-            growth = _largest_growth(function or inner, rows, edge, lowest, highest, self.dense)
+            growth = self._largest_growth(function or inner, rows, edge, lowest, highest)
             limit = np.fmax(at_edge, self.most_s) * growth
             known = np.fmin(known, limit)
         return np.where(np.isfinite(params).all(axis=1) & np.isfinite(known), known, np.nan)
 
+    def _largest_growth(
+        self, function: AnyFunction, params: Floats, edge: Floats, lowest: Floats, highest: Floats
+    ) -> Floats:
+        """Return the largest factor by which each row may exceed the times within the range.
 
-def _largest_growth(
-    function: AnyFunction,
-    params: Floats,
-    edge: Floats,
-    lowest: Floats,
-    highest: Floats,
-    dense: Container[int],
-) -> Floats:
-    """Return the largest factor by which each row may exceed the times within the range.
+        A function that grows with the power s of a parameter at the edge of the range may go on
+        doing so; a steeper term that hardly contributes there must not take over: at 360 times its
+        range, the error of a modelled kernel was 11,435 % without this limit, and 356 % with it. A
+        steeper power beside a constant may go on growing if it has a fifth of the time, and `dense`
+        the parameter. With a parameter that may be a depth, the growth may be exponential. A range
+        narrower than its least value, as of step numbers that begin at a million, is shifted to
+        begin at its width: relative to a million nothing in it grows.
+        """
+        factor = np.ones(len(params))
 
-    A function that grows with the power s of a parameter at the edge of the range may go on doing
-    so; a steeper term that hardly contributes there must not take over: at 360 times its range, the
-    error of a modelled kernel was 11,435 % without this limit, and 356 % with it. A steeper power
-    beside a constant may go on growing if it has a fifth of the time, and `dense` the parameter.
-    If the parameter may be a depth, the growth may be exponential. A range narrower than its least
-    value, as of step numbers that begin at a million, is shifted to begin at its width: relative to
-    a million nothing in it grows.
-    """
-    factor = np.ones(len(params))
+        def growth_to_edge(rows: Ints, column: int, start: float) -> Floats:
+            inside = edge[rows].copy()
+            inside[:, column] = start
+            return np.log(growth_between(function, inside, edge[rows]))
 
-    def growth_to_edge(rows: Ints, column: int, start: float) -> Floats:
-        inside = edge[rows].copy()
-        inside[:, column] = start
-        return np.log(growth_between(function, inside, edge[rows]))
-
-    for column, sign in product(range(params.shape[1]), (1, -1)):  # negative ones by their size
-        sizes = sign * params[:, column]
-        low, high = sorted((sign * lowest[column], sign * highest[column]))
-        if high <= 0:
-            continue
-        above = np.flatnonzero(sizes > high)
-        if len(above):
-            offset = max(2 * low - high, 0.0) if low < high else 0.0
-            largest = high - offset
-            growth, of_two = (
-                growth_to_edge(above, column, sign * (offset + tuning.WITHIN**steps * largest))
-                for steps in (1, 2)
-            )
-            further = (sizes[above] - offset) / largest
-            power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
-            most = further**power
-            if sign > 0 and column + 1 in dense:
-                most = np.fmax(most, _growth_beside_a_constant(growth, of_two, further))
-                if high <= tuning.DEEPEST:
+        for column, sign in product(range(params.shape[1]), (1, -1)):  # negative ones by their size
+            sizes = sign * params[:, column]
+            low, high = sorted((sign * lowest[column], sign * highest[column]))
+            if high <= 0:
+                continue
+            above = np.flatnonzero(sizes > high)
+            if len(above):
+                offset = max(2 * low - high, 0.0) if low < high else 0.0
+                largest = high - offset
+                growth, of_two, of_three = (
+                    growth_to_edge(above, column, sign * (offset + tuning.WITHIN**steps * largest))
+                    for steps in (1, 2, 3)
+                )
+                further = (sizes[above] - offset) / largest
+                power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
+                most = further**power
+                if sign > 0 and column + 1 in self.dense:
+                    most = np.fmax(
+                        most, _growth_beside_a_constant(growth, of_two, of_three, further)
+                    )
+                if sign > 0 and column + 1 in self.depths:
                     rate = np.fmax(growth, 0.0) / (1 - tuning.WITHIN)
                     most = np.fmax(most, np.exp(rate * (further - 1)))
-            factor[above] *= most
-        below = np.flatnonzero((sizes > 0) & (sizes < low))
-        if len(below):
-            growth = growth_to_edge(below, column, sign * low / tuning.WITHIN)
-            power = np.fmax(growth / -math.log(tuning.WITHIN), 0.0)
-            factor[below] *= (low / sizes[below]) ** power
-    return factor
+                factor[above] *= most
+            below = np.flatnonzero((sizes > 0) & (sizes < low))
+            if len(below):
+                growth = growth_to_edge(below, column, sign * low / tuning.WITHIN)
+                power = np.fmax(growth / -math.log(tuning.WITHIN), 0.0)
+                factor[below] *= (low / sizes[below]) ** power
+        return factor
 
 
-def _growth_beside_a_constant(growth: Floats, of_two: Floats, further: Floats) -> Floats:
-    """Return the growth of c + a·p^k to `further` times the edge; 0 where k or its share is odd.
+def _growth_beside_a_constant(
+    growth: Floats, of_two: Floats, of_three: Floats, further: Floats
+) -> Floats:
+    """Return the growth of c + a·p^k to `further` times the edge; 0 where times grow otherwise.
 
-    `growth` and `of_two` are the logarithms of the growth in one and two steps to the edge, each to
-    1 / `WITHIN` times the parameter. They tell k, and the share of a·p^k in the time at the edge.
+    The first three are the logarithms of the growth in one, two and three steps to the edge, each
+    to 1 / `WITHIN` times the parameter. One and two tell k, and the share of a·p^k in the time at
+    the edge; three have to agree with these, as in a step of the times they do not.
     """
-    near, far = np.exp(-growth), np.exp(-of_two)
+    near, far, farthest = np.exp(-growth), np.exp(-of_two), np.exp(-of_three)
     power = np.log((1 - near) / (near - far)) / -math.log(tuning.WITHIN)
     share = (1 - near) / (1 - tuning.WITHIN**power)
+    expected = 1 - share + share * tuning.WITHIN ** (3 * power)
     known = (near > far) & (share >= tuning.LEAST_GROWING) & (power <= tuning.STEEPEST)
+    known &= np.abs(farthest - expected) <= tuning.AGREEMENT
     return np.where(known, 1 + share * (further**power - 1), 0.0)
 
 
@@ -211,15 +214,16 @@ def growth_of(
         ratios = ratios_of(samples.seconds[usual], held_out_s[usual], points.count_of_row[usual])
         rate = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
     function = None if weights == selected else validation.solve(weights)
-    return Growth(function, rate, most_s, _dense_parameters(samples.params))
+    values = dict(enumerate(map(np.unique, samples.params.T), 1))
+    dense = tuple(number for number, of_one in values.items() if _are_dense(of_one))
+    depths = tuple(number for number, of_one in values.items() if may_be_depth(of_one))
+    return Growth(function, rate, most_s, dense, depths)
 
 
-def _dense_parameters(params: Floats) -> tuple[int, ...]:
-    """Return the numbers of the parameters with several values in the upper half of their range."""
-    values = map(np.unique, params.T)
-    halves = (of_one[of_one >= of_one[0] / 2 + of_one[-1] / 2] for of_one in values)
-    lengths = enumerate(map(len, halves), 1)
-    return tuple(number for number, length in lengths if length >= tuning.FEWEST_IN_UPPER_HALF)
+def _are_dense(values: Floats) -> bool:
+    """Return whether several of a parameter's values are in the upper half of its range."""
+    middle = values[0] / 2 + values[-1] / 2
+    return bool(np.count_nonzero(values >= middle) >= tuning.FEWEST_IN_UPPER_HALF)
 
 
 def _trial_splits(selection: SelectionSamples) -> Iterator[tuple[Ints, Ints]]:

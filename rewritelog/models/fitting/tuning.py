@@ -34,7 +34,8 @@ SHORT, SHORT_BY_DEVIATIONS = 5.0, 8.0
 MOST_CROSSES = 500  # with more products of two functions only parameters themselves are multiplied
 MOST_FOR_TRIPLES = 9  # the most parameters with which products of three of them are candidates
 DEEPEST = 64.0  # a parameter up to this may be the depth of a tree, times exponential, or a code
-FEWEST_DEPTHS, DEPTHS = 3, 12  # an exponential needs so many values, less than the largest by this
+FEWEST_DEPTHS = 3  # an exponential shows at so many values, the largest among them,
+DEPTHS = 12  # that are within this of the largest
 MOST_VALUES = 8  # a parameter with at most so many distinct values may have a term for each
 
 # Quantiles at which a threshold or a change of slope may be. Of a jump above them all, such as at
@@ -189,6 +190,7 @@ WITHIN = 0.8  # the power at the edge is measured from this share of the largest
 # A power beside a constant may go on growing if it has this share of the time at the edge, and the
 # parameter so many values in the upper half of its range: with fewer it may be a change of slope.
 LEAST_GROWING, FEWEST_IN_UPPER_HALF = 0.2, 4
+AGREEMENT = 0.05  # it has to tell the time at half of the edge to this share of that at the edge
 
 # The logarithm of a correction fades with this power of the edge over the parameter. At once (1),
 # errors of made kernels at twice their range are 1.17 instead of 1.14, of codes 3 instead of 1.7.
