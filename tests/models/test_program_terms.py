@@ -346,19 +346,6 @@ def test_trees_of_few_depths_go_on_exponentially(depths: range) -> None:
     )
 
 
-def test_a_jump_near_the_largest_sizes_is_no_slope_that_goes_on() -> None:
-    """At ten times the size of a last cache, calls took 35 times the time."""
-    rng = np.random.default_rng(3)
-    sizes = np.round(10 ** rng.uniform(3, 7, 120))
-
-    def law(n: Any) -> Any:
-        return 1e-9 * n * np.select([n < 4e3, n < 125e3, n < 3.75e6], [0.2, 0.5, 1.0], 4.0)
-
-    fitted = auto(sizes[:, None], law(sizes) * np.exp(0.05 * rng.standard_normal(120)))
-    far = np.array([2e7, 1e8])
-    np.testing.assert_allclose(fitted.predict("kernel", far[:, None]), law(far), rtol=0.3)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_logarithm_below_its_sizes_does_not_take_a_call_of_one_element_for_no_work(
     seed: int,
