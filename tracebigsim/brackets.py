@@ -92,8 +92,8 @@ class Output:
             self.flush()
             if self._lost and sys.stderr:
                 with suppress(OSError, ValueError):
-                    text = f"tracebigsim: {self._lost} lines are lost: {self._lost_reason}\n"
-                    sys.stderr.write(text)
+                    lines = f"{self._lost} line{' is' if self._lost == 1 else 's are'} lost"
+                    sys.stderr.write(f"tracebigsim: {lines}: {self._lost_reason}\n")
             self._lost = 0
 
     def hold(self) -> None:
@@ -245,7 +245,7 @@ OUTPUT: Final = Output()
 
 
 def _finish_at_end(output: Output) -> None:
-    """Do so, too, when a process of `multiprocessing` ends: it runs no `atexit`.
+    """Call `finish` when a process of `multiprocessing` ends, which runs no `atexit`.
 
     Such a process may forget its finalizers when it starts, so they are set again after a fork.
     """

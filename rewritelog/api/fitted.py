@@ -254,20 +254,19 @@ class FittedModel(Fitted):
         """Return the columns of X that are named as the parameters of an event, in their order."""
         labels: list[object] = list(column_names(X, "X") if hasattr(X, "columns") else X)
         names: list[str] = []
-        named = isinstance(X, Mapping)
+        numbers = enumerate(map(str, labels), 1)
+        named = isinstance(X, Mapping) or any(
+            name != f"p{number}" and _NUMBERED.fullmatch(name) for number, name in numbers
+        )
         if not counts and self.timings is not None:  # as for a plug-in, which need not give them
             counts = [samples.parameters for samples in self.timings if samples.event == event]
         for count in sorted(counts, reverse=True):
             own = self.names_of(event, count)
-            names, numbered = parameter_names(count, own), parameter_names(count)
-            for columns in (names, numbered):  # p1 may be that of another event
+            names = parameter_names(count, own)  # first: p1 may be that of another event
+            for columns in (names, parameter_names(count)):
                 if columns and {*labels}.issuperset(columns):
                     return _columns(X, columns)
             named = named or (bool(own) and any(isinstance(name, str) for name in labels))
-            numbers = enumerate(map(str, labels), 1)
-            named = named or any(
-                name != f"p{number}" and _NUMBERED.fullmatch(name) for number, name in numbers
-            )
         if named and not counts:
             raise UsageError(f"X must be a table: {self.name} does not say what {event!r} takes")
         if named:

@@ -248,7 +248,7 @@ if os.fork() == 0:
 os.wait()
 """
     reported = ends_well(program, env=environment())[1]
-    assert reported == 2 * "tracebigsim: 1 lines are lost: No space left on device\n"
+    assert reported == 2 * "tracebigsim: 1 line is lost: No space left on device\n"
 
 
 def test_lines_that_the_system_cuts_short_are_continued(
@@ -273,7 +273,7 @@ with tracebigsim.bracket("torn"): pass
 with tracebigsim.bracket("whole"): pass
 """
     reported = ends_well(program, cwd=tmp_path, env=environment())[1]
-    assert reported == "tracebigsim: 1 lines are lost: Input/output error\n"
+    assert reported == "tracebigsim: 1 line is lost: Input/output error\n"
     assert events_of(scan((tmp_path / "lines").read_bytes())) == ["whole"]
 
 

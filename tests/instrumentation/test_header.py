@@ -530,7 +530,7 @@ def test_lost_lines_are_reported_after_any_number_of_reports(tmp_path: Path) -> 
             [program], stdout=full, stderr=subprocess.PIPE, check=False, env=environment()
         )
     reports = ran.stderr.splitlines()
-    assert reports[-1] == b"tracebigsim: 1 lines are lost: No space left on device"
+    assert reports[-1] == b"tracebigsim: 1 line is lost: No space left on device"
     assert len(reports) == 21
 
 
@@ -538,7 +538,7 @@ FAULTS = {
     "write": (
         "ssize_t write(int to, const void *data, size_t n)",
         "return to == 2 ? syscall(SYS_write, to, data, n) : 0;",
-        "1 lines are lost: Input/output error",
+        "1 line is lost: Input/output error",
     ),
     "close": (
         "int close(int file)",

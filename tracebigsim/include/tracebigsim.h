@@ -431,7 +431,8 @@ TRACEBIGSIM_APART_ void tracebigsim_finish_(void) {
   }
   if (locked) tracebigsim_unlock_();
   if (process->lost > 0) {
-    snprintf(text, sizeof text, "%lu lines are lost", (unsigned long)process->lost);
+    snprintf(text, sizeof text, "%lu line%s lost", (unsigned long)process->lost,
+             process->lost == 1 ? " is" : "s are");
     __atomic_store_n(&process->reports, 0, __ATOMIC_RELAXED); /* however many came before it */
     tracebigsim_report_(strerror(process->lost_reason), text);
   }

@@ -55,8 +55,9 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
     """The longest measured time; None for no upper bound. A prediction is at most the larger of
     this and the value at the edge, times the growth that each parameter outside its range allows:
     above it p/highest, both less an offset, to the function's local power at the edge, at least 1,
-    or as much as a constant and a power grow, if `dense` has the parameter; below it lowest/p to
-    that power, at least 0. Negative parameters count by size (`_largest_growth`)."""
+    or as much as a constant and a power grow, if `dense` has the parameter, or an exponential, if
+    `depths` does; below it lowest/p to that power, at least 0. Negative parameters count by size
+    (`_largest_growth`)."""
     dense: tuple[int, ...] = ()
     """The numbers of the parameters with several values in the upper half of their range, which
     show the shape of the growth there."""
