@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -39,14 +38,11 @@ from rewritelog.text import (
     warnings_html,
 )
 from rewritelog.timings.read import read_model_file, to_timings
-from rewritelog.timings.samples import Timings, TimingsLike, in_order_of
+from rewritelog.timings.samples import NUMBERED, Timings, TimingsLike, in_order_of
 from rewritelog.viewing.pictures import Picture, fit_figure
 
 Rows: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 """Rows of parameters: an array, lists, a DataFrame, or columns by name."""
-
-_NUMBERED = re.compile("p[1-9][0-9]*")
-"""A column's name that says its place."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -256,7 +252,7 @@ class FittedModel(Fitted):
         names: list[str] = []
         numbers = enumerate(map(str, labels), 1)
         named = isinstance(X, Mapping) or any(
-            name != f"p{number}" and _NUMBERED.fullmatch(name) for number, name in numbers
+            name != f"p{number}" and NUMBERED.fullmatch(name) for number, name in numbers
         )
         if not counts and self.timings is not None:  # as for a plug-in, which need not give them
             counts = [samples.parameters for samples in self.timings if samples.event == event]

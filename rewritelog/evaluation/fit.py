@@ -67,8 +67,9 @@ class FitReport(Readable):
     def text(self) -> str:
         """Return a line for each event, worst first, or the whole fit of the event asked for."""
         names = printable(some_text([str(path) for path in files_of(self.request.timings)], 3))
-        shown = self.fitted.lines("overview")
-        if self.request.event is not None:
+        if self.request.event is None:
+            shown = self.fitted.lines("overview")
+        else:
             shown = tuple(f"  {line}" for line in self._asked.lines("summary"))
         out, clock_hz = self.request.output, self.fitted.source.clock_hz
         cycles = f", cycles of {time_text(1 / clock_hz, 3)}" if clock_hz else ""
@@ -91,8 +92,8 @@ class FitReport(Readable):
     @property
     def _asked(self) -> Fitted:
         """The fits of the events asked for, if the model has a fit for each."""
-        raw, pattern = self.fitted.raw, self.request.event or "*"
-        if not isinstance(raw, FittedEvents):
+        raw, pattern = self.fitted.raw, self.request.event
+        if pattern is None or not isinstance(raw, FittedEvents):
             return self.fitted
         fits = {key: fit for key, fit in raw.fits.items() if matches(pattern, fit.event)}
         unfitted = tuple(key for key in raw.unfitted if matches(pattern, key[0]))

@@ -267,11 +267,11 @@ def lost_table(lost: LostCycles, *, ranges: bool = False, most_events: int = MOS
     def sums(seconds: Mapping[str, float]) -> list[float]:
         return [math.fsum(seconds[name] for name in names) for names in rows.values()]
 
-    whole = lost.pes * lost.predicted_s
+    whole, of_rows = lost.pes * lost.predicted_s, sums(totals)
     columns: dict[str, Iterable[str]] = {
         "PE time": rows,
-        "PE-seconds": time_column(sums(totals)),
-        "share": [_share_text(s, whole) for s in sums(totals)],
+        "PE-seconds": time_column(of_rows),
+        "share": [_share_text(s, whole) for s in of_rows],
     }
     if ranges and len(lost.first_pes) > 1:
         for first, size, seconds in lost.ranges():

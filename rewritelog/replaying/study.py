@@ -137,15 +137,13 @@ def study_run(command: LostCyclesCommand) -> StudyRun:
 
 def _append(path: Path, head: str, lines: str) -> None:
     """Append the lines of a run, after the head in a new file; after an error restore the file."""
-    is_file = path.is_file() and not _is_captured(path)
-    is_new, size = not path.exists(), path.stat().st_size if is_file else 0
+    if _is_captured(path):
+        write_file(path, (head + lines).encode())
+        return
+    is_new, size = not path.exists(), path.stat().st_size if path.is_file() else 0
     try:
-        data = (_line_end(path) + lines if size else head + lines).encode()
-        if _is_captured(path):
-            write_file(path, data)
-            return
         with path.open("ab") as file:
-            file.write(data)
+            file.write((_line_end(path) + lines if size else head + lines).encode())
     except OSError as error:
         with suppress(OSError):
             if is_new:

@@ -41,7 +41,8 @@ from rewritelog.text import (
 if TYPE_CHECKING:
     from rewritelog.models.fitted import Fitted
 
-_PARAMETER = re.compile(r"p[1-9][0-9]*")
+NUMBERED = re.compile(r"p[1-9][0-9]*")
+"""The name of a column that tells which parameter it is."""
 
 _DROP_OR_RENAME = "drop it, or rename it if it is a parameter"
 """What to do with a column that may be the index of a DataFrame."""
@@ -285,11 +286,11 @@ def _parameters_among(columns: list[str]) -> tuple[list[str], bool]:
     Raise `UsageError` for a name that no parameter can have.
     """
     parameters = [name for name in columns if name not in ("event", "seconds")]
-    if not parameters or not all(_PARAMETER.fullmatch(name) for name in parameters):
+    if not parameters or not all(NUMBERED.fullmatch(name) for name in parameters):
         for number, name in enumerate(parameters, 1):
             if problem := name_problem(name, number):
-                if _PARAMETER.fullmatch(name):  # the index of a DataFrame may be before it
-                    others = (each for each in parameters if not _PARAMETER.fullmatch(each))
+                if NUMBERED.fullmatch(name):  # the index of a DataFrame may be before it
+                    others = (each for each in parameters if not NUMBERED.fullmatch(each))
                     problem = f"{next(others)!r} is not one of p1, p2, … as {name!r} is"
                 raise UsageError(f"the column {problem}; {_DROP_OR_RENAME}")
         return parameters, False

@@ -127,17 +127,15 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
             if len(above):
                 offset = max(2 * low - high, 0.0) if low < high else 0.0
                 largest = high - offset
-                growth, of_two, of_three = (
-                    growth_to_edge(above, column, sign * (offset + tuning.WITHIN**steps * largest))
-                    for steps in (1, 2, 3)
-                )
+                starts = [sign * (offset + tuning.WITHIN**steps * largest) for steps in (1, 2, 3)]
+                growth = growth_to_edge(above, column, starts[0])
                 further = (sizes[above] - offset) / largest
                 power = np.fmax(growth / -math.log(tuning.WITHIN), 1.0)
                 most = further**power
                 if sign > 0 and column + 1 in self.dense:
-                    most = np.fmax(
-                        most, _growth_beside_a_constant(growth, of_two, of_three, further)
-                    )
+                    of_two, of_three = (growth_to_edge(above, column, at) for at in starts[1:])
+                    of_power = _growth_beside_a_constant(growth, of_two, of_three, further)
+                    most = np.fmax(most, of_power)
                 if sign > 0 and column + 1 in self.depths:
                     rate = np.fmax(growth, 0.0) / (1 - tuning.WITHIN)
                     most = np.fmax(most, np.exp(rate * (further - 1)))

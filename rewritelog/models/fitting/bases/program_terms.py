@@ -117,10 +117,11 @@ def _loops_and_trees(
     for number in numbers:
         column, own = params[:, number - 1], parse(f"p{number}")
         others = [other for other in numbers if other != number]
-        low, high = float(column.min()), float(column.max())
-        if may_be_depth(np.unique(column)):
+        values = np.unique(column)
+        low, high = float(values[0]), float(values[-1])
+        if may_be_depth(values):
             yield from _times_each(parse(f"2^min(p{number}, {2 * high - low:.6g})"), others)
-        if low >= 0 and len(np.unique(column)) > tuning.MOST_VALUES:
+        if low >= 0 and len(values) > tuning.MOST_VALUES:
             for knot in _knots(column, tuning.HINGES):
                 yield from _times_each(own.applied("min", knot), others)
                 beyond = own.applied("-", knot).applied("max", constant(0.0))
