@@ -228,6 +228,7 @@ def test_beyond_the_range_of_one_parameter_it_fades_with_the_distance(corrected:
         assert beyond == pytest.approx(at_edge / max(factors) ** 0.25, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_what_a_code_changes_goes_on_beyond_the_range_of_another_parameter() -> None:
     """Calls of a quarter more work took half as long, as the correction for their code faded."""
     rng = np.random.default_rng(0)
