@@ -104,6 +104,21 @@ def test_a_parameter_of_zero_that_hardly_matters_changes_hardly_anything() -> No
     assert predicted == pytest.approx([1e-7], rel=0.3)
 
 
+def test_squares_of_logarithms_go_on_beyond_the_range() -> None:
+    """A sorting network took 1.55 times as long as it does."""
+    sizes = 2.0 ** np.arange(2, 7)
+    params = np.repeat(np.array([(n, m) for n in sizes for m in sizes]), 5, axis=0)
+    noise = np.random.default_rng(3).uniform(0.98, 1.02, len(params))
+
+    def law(n: Any, m: Any) -> Any:
+        return 1e-6 * (500 + n * np.log2(n) ** 2 * m)
+
+    fitted = auto(params, law(*params.T) * noise)
+    assert fitted.predict("kernel", np.array([[1024.0, 1024]])) == pytest.approx(
+        law(1024, 1024), rel=0.1
+    )
+
+
 def test_a_tree_goes_on_to_twice_its_depth() -> None:
     params, seconds = random_calls(*LAWS["a tree"], count=80, seed=1)
     seconds *= np.exp(np.random.default_rng(3).normal(0, 0.03, 80))

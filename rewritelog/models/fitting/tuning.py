@@ -55,6 +55,12 @@ PRICE_OF_GROWTH = 2.0
 # All partial products of at most so many factors are candidates; of more only single ones, pairs
 # and the whole product.
 MOST_FACTORS = 6
+
+# With so many samples of so many distinct points factors may have squares of logarithms. On 300
+# random functions of Extra-P's normal form the median error four steps beyond the range is 6.9
+# instead of 11.8 % with them. On a kernel of 13 lines it would be 30 instead of 24 %.
+ENOUGH_FOR_SQUARES = 20, 7
+
 SIMPLER = 0.003  # a further factor, a fraction or a logarithm has to lower the error by this share
 HINGES = (0.25, 0.5, 0.75)  # quantiles of a parameter at which a loop may begin or end
 MOST_PARAMETERS_PAIRED = 5  # terms of several parameters use those most correlated with the times

@@ -45,16 +45,16 @@ shape (samples,), and those of the factors, shape (samples, factors)."""
 
 
 FACTORS = tuple(
-    (exponent, log) for exponent in POWERS for log in (False, True) if exponent >= 0 or not log
+    (exponent, logs) for exponent in POWERS for logs in (0, 1, 2) if exponent >= 0 or not logs
 )
-"""Powers of a parameter, without and with its logarithm as a further factor."""
+"""Powers of a parameter, each with so many of its logarithms as further factors."""
 
-_NO_FACTOR = FACTORS.index((0, False))
+_NO_FACTOR = FACTORS.index((0, 0))
 _EXPONENTS = np.array([exponent for exponent, _ in FACTORS])
-_HAS_LOG = np.array([log for _, log in FACTORS])
-_COMPLEXITY = (_EXPONENTS != 0).astype(int) + (_EXPONENTS % 1 != 0) + _HAS_LOG
-"""How many of three things each factor has: a power, a fractional exponent, a logarithm."""
-_PENALTY = 1 + tuning.SIMPLER * _COMPLEXITY
+_LOGS = np.array([logs for _, logs in FACTORS])
+_COMPLEXITY = (_EXPONENTS != 0).astype(int) + (_EXPONENTS % 1 != 0) + _LOGS**2
+"""How many of three things each factor has: a power, a fractional exponent, a logarithm; its square
+counts as four of them."""
 
 
 def product_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -119,7 +119,7 @@ def _power_law_factors(samples: Samples, logs: Floats) -> list[int]:
     """Return the factors nearest to the exponents of a power law in all parameters."""
     columns = np.column_stack((np.ones(len(logs)), logs))
     exponents = least_squares(columns, np.log(samples.times_s), collinear=1e-3)[1:]
-    plain = np.flatnonzero(~_HAS_LOG)
+    plain = np.flatnonzero(_LOGS == 0)
     distances = np.abs(_EXPONENTS[plain] - exponents[:, None])
     return [int(which) for which in plain[distances.argmin(axis=1)]]
 
@@ -129,7 +129,7 @@ def _logs(column: Floats, parameters: Parameters, number: int) -> Floats:
     low = float(parameters.lowest[number - 1])
     with np.errstate(divide="ignore"):
         of_log = np.log(np.log(np.maximum(column, 1)) if low >= 1 else np.log1p(column))
-    return _EXPONENTS * np.log(column)[:, None] + np.where(_HAS_LOG, of_log[:, None], 0.0)
+    return _EXPONENTS * np.log(column)[:, None] + np.where(_LOGS > 0, _LOGS * of_log[:, None], 0.0)
 
 
 def _errors_of(samples: Samples) -> _Errors:
@@ -137,8 +137,12 @@ def _errors_of(samples: Samples) -> _Errors:
 
     The shape is exp(fixed + logs), c0 and c1 are the non-negative weighted least-squares solution.
     An error counts as at most 1, so that outliers do not determine the shape; the errors of more
-    complex factors are increased a little.
+    complex factors are increased a little. Few samples do not tell a logarithm from its square.
     """
+    penalty = 1 + tuning.SIMPLER * _COMPLEXITY
+    count, points = tuning.ENOUGH_FOR_SQUARES
+    if len(samples) < count or len(samples.distinct) < points:
+        penalty[_LOGS == 2] = np.inf
     unit = median(samples.sigma_s)
     weights, target = unit / samples.sigma_s, samples.seconds / samples.sigma_s
     ones, level = float(weights @ weights), float(weights @ target)
@@ -157,14 +161,15 @@ def _errors_of(samples: Samples) -> _Errors:
         constant = np.where(are_positive, constant, np.where(only_constant, level / ones, 0.0))
         slope = np.where(are_positive, slope, np.where(only_constant, 0.0, along / square))
         errors = np.abs(constant * weights[:, None] + slope * shapes - target[:, None])
-        return np.asarray(np.fmin(errors, 1.0).mean(axis=0) * _PENALTY)
+        return np.asarray(np.fmin(errors, 1.0).mean(axis=0) * penalty)
 
     return errors_of
 
 
-def _expression(number: int, exponent: float, log: bool, parameters: Parameters) -> Expression:
+def _expression(number: int, exponent: float, logs: int, parameters: Parameters) -> Expression:
     """Return a factor as a term."""
     factors = [power_of(number, parameters).factor(exponent)] if exponent else []
-    if log:
-        factors.append(parse(logarithm(f"p{number}", float(parameters.lowest[number - 1]))))
+    if logs:
+        log = logarithm(f"p{number}", float(parameters.lowest[number - 1]))
+        factors.append(parse(f"{log}^2" if logs == 2 else log))
     return product_of(factors)
