@@ -23,7 +23,6 @@ from rewritelog.text import (
     ratio_text,
     shorten_all,
     time_column,
-    time_range_text,
     time_text,
     wrapped,
 )
@@ -220,7 +219,9 @@ class Comparison(Readable):
         moved, compared = totals.common["moved"], totals.common["messages"]
         lines = [f"messages: {moved:,} of {compared:,} sent at another time within their SEB"]
         if moved:
-            lines[0] += f", by {time_range_text(totals.earlier_s, totals.later_s)}"
+            ends = ((-totals.earlier_s, "earlier"), (totals.later_s, "later"))
+            furthest = [f"up to {time_text(by_s)} {word}" for by_s, word in ends if by_s]
+            lines[0] += f", {' or '.join(furthest)}"
         lines[0] += f"; {totals.common['transit']:,} with another transit time"
         lines[0] = wrapped(lines[0])
         unpaired = totals.common["unpaired"]

@@ -235,10 +235,7 @@ def _summary(view: TimelineView) -> list[str]:
         run, inside = panel.run, f", {100 * view.bracket_share(panel):.1f} % inside brackets"
         busy = f"{run.logs.terms.rows[1]} are busy {100 * view.busy_share(panel):.1f} %"
         length = time_text(panel.to_s - panel.from_s)
-        lines.append(
-            f"{run.label}: {busy} of the {length} from the first start to the last end in the "
-            f"picture{'' if run.lanes else inside}."
-        )
+        lines.append(f"{run.label}: {busy} of the {length} shown{'' if run.lanes else inside}.")
         if panel.messages is not None and panel.messages.drawn < panel.messages.in_window:
             count = f"{panel.messages.drawn:,} of {panel.messages.in_window:,}"
             lines.append(f"{count} messages are drawn, chosen at random.")

@@ -297,7 +297,7 @@ def test_params_of_other_logs_are_told_from_a_program_without_useful_time(
     """Useful time fell from 31 % to 6.5 % without a word."""
     logs, others = sample_logs / "cells", sample_logs / "cells-2workers"
     warning = (
-        "70 param records not used, since no bracket belongs to them: marks do not pair up, or the "
+        "70 param records not used, for want of a bracket: marks do not pair up, or the "
         "params belong to other logs; `rewritelog check` says which"
     )
     assert warning in run(command, logs, "--params", others).stderr

@@ -118,7 +118,7 @@ def test_two_runs_are_drawn_replayed_each_over_its_own_length(
     assert run("timeline", two_pes, "--against", fast, "-o", page).returncode == 0
     verdict = re.findall(r"<p>([^<]*PEs are busy[^<]*)</p>", page.read_text())
     assert ["replayed" in text for text in verdict] == [True, True]
-    lengths = [re.search(r"of the ([\d.]+ \w+) from", text) for text in verdict]
+    lengths = [re.search(r"of the ([\d.]+ \w+) shown", text) for text in verdict]
     assert [length and length[1] for length in lengths] == ["6.000 s", "3.000 s"]
     shares = [re.search(r"PEs are busy ([\d.]+) %", text) for text in verdict]
     assert [share and share[1] for share in shares] == ["58.3", "58.3"], "7 s of 2 · 6 s"
@@ -136,7 +136,7 @@ def test_a_window_shows_what_lies_in_it(two_pes: Path) -> None:
     view = timeline_view([Run(open_logs(two_pes))], [0], (1.0, 3.0), columns=2)
     assert view.panels[0].cells[0, :, :2] == pytest.approx(np.array([[0, 1], [1, 0]]))
     assert view.rows == 1
-    assert "busy 100.0 % of the 2.000 s from" in _summary(view)[0]
+    assert "busy 100.0 % of the 2.000 s shown" in _summary(view)[0]
     late = timeline_view([Run(open_logs(two_pes))], window=(4.5, None))
     assert panel_title(late, late.panels[0]).endswith(": 2 PEs, 1 SEB; 1 without an end not drawn")
 
