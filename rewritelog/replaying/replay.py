@@ -239,7 +239,7 @@ def _about_params(workload: Workload, fitted: Fitted) -> Iterator[str]:
     if unused["unpaired"]:
         unpaired = count_text(unused["unpaired"], "param record")
         why = "marks do not pair up, or the params belong to other logs"
-        yield (f"{unpaired} not used, for want of a bracket: {why}; `rewritelog check` says which")
+        yield f"{unpaired} not used, for want of a bracket: {why}; `rewritelog check` says which"
 
 
 def prepare(

@@ -55,6 +55,7 @@ _LOGS = np.array([logs for _, logs in FACTORS])
 _COMPLEXITY = (_EXPONENTS != 0).astype(int) + (_EXPONENTS % 1 != 0) + _LOGS**2
 """How many of three things each factor has: a power, a fractional exponent, a logarithm; its square
 counts as four of them."""
+_PENALTY = 1 + tuning.SIMPLER * _COMPLEXITY
 
 
 def product_terms(selection: SelectionSamples) -> tuple[Expression, ...]:
@@ -139,10 +140,9 @@ def _errors_of(samples: Samples) -> _Errors:
     An error counts as at most 1, so that outliers do not determine the shape; the errors of more
     complex factors are increased a little. Few samples do not tell a logarithm from its square.
     """
-    penalty = 1 + tuning.SIMPLER * _COMPLEXITY
     count, points = tuning.ENOUGH_FOR_SQUARES
-    if len(samples) < count or len(samples.distinct) < points:
-        penalty[_LOGS == 2] = np.inf
+    are_enough = len(samples) >= count and len(samples.distinct) >= points
+    possible = (_LOGS < 2) | are_enough
     unit = median(samples.sigma_s)
     weights, target = unit / samples.sigma_s, samples.seconds / samples.sigma_s
     ones, level = float(weights @ weights), float(weights @ target)
@@ -161,7 +161,7 @@ def _errors_of(samples: Samples) -> _Errors:
         constant = np.where(are_positive, constant, np.where(only_constant, level / ones, 0.0))
         slope = np.where(are_positive, slope, np.where(only_constant, 0.0, along / square))
         errors = np.abs(constant * weights[:, None] + slope * shapes - target[:, None])
-        return np.asarray(np.fmin(errors, 1.0).mean(axis=0) * penalty)
+        return np.where(possible, np.fmin(errors, 1.0).mean(axis=0) * _PENALTY, np.inf)
 
     return errors_of
 
