@@ -292,12 +292,17 @@ def _correction_texts(fit: ClassFit) -> list[str]:
         weight = percent_text(function.weights[0], 0)
         others = count_text(len(function.members) - 1, "other corrected formula")
         parts.append(f"with weight {weight} in the mean of this and {others}")
-    if waves := function.members[0].correction.process.inputs.waves:
+    inputs = function.members[0].correction.process.inputs
+    if waves := inputs.waves:
         divided = zip(waves.parameters.tolist(), waves.tiles.tolist(), strict=True)
         factors = [f"p{number}" if tile == 1 else f"⌈p{number}/{tile}⌉" for number, tile in divided]
         workers = [str(waves.workers)] if waves.workers > 1 or not waves.multiplier else []
         workers += [f"p{waves.multiplier}"] if waves.multiplier else []
         parts.append(f"{' · '.join(factors)} blocks run {' · '.join(workers)} at a time")
+    for divisor, what in (("twos", "power of two"), ("prime", "largest prime factor")):
+        numbers = inputs.parameters[np.array(inputs.kinds) == divisor].tolist()
+        if numbers:
+            parts.append(f"it depends on the {what} in {', '.join(f'p{n}' for n in numbers)}")
     for number in function.members[0].correction.codes:
         is_parameter = number <= function.params.shape[1]
         values = f"values of p{number}" if is_parameter else "times of the formula"

@@ -30,6 +30,7 @@ from rewritelog.models.fitting.function import (
     with_seconds,
 )
 from rewritelog.models.fitting.process import (
+    DIVISORS,
     FIRST_LEARNT_FROM,
     LAST_STEP,
     MOST_POINTS,
@@ -38,6 +39,7 @@ from rewritelog.models.fitting.process import (
     TRIED_POINTS,
     Correction,
     CovarianceFunction,
+    Divisor,
     Inputs,
     Process,
     conditioned,
@@ -52,7 +54,7 @@ from rewritelog.models.fitting.validation import (
     shares_of,
     weights_by_error,
 )
-from rewritelog.models.fitting.waves import Waves, find_waves
+from rewritelog.models.fitting.waves import Waves, find_waves, within_reach
 from rewritelog.models.parallel import map_in_processes
 from rewritelog.progress import report_progress
 
@@ -76,15 +78,16 @@ class Prior(Struct, frozen=True):
         logs: Floats,
         similar: Prior | None = None,
         waves: Waves | None = None,
+        divisors: Sequence[Divisor] = (),
     ) -> Prior:
         """Return the prior that makes these residuals most probable.
 
         `params` are parameters and the formula's seconds (`with_seconds`), `logs` the logarithms of
         measured over predicted times, shape (samples,); at least one parameter varies. The search
         begins at that of residuals of another formula, `similar`, if it has the same inputs, among
-        them that of `waves`.
+        them those of `waves` and `divisors`.
         """
-        inputs = Inputs.of(params, waves)
+        inputs = Inputs.of(params, waves, divisors)
         if similar is not None and similar.inputs.kinds == inputs.kinds:
             return cls(inputs, similar.covariance).adapted(params, logs)
         points = inputs.columns(params)
@@ -208,6 +211,7 @@ def choose_correction(
     short = SHORT_FORMULAS if len(samples) <= MOST_POINTS else SHORT_FORMULAS[:-1]
     names = [name for name in dict.fromkeys((*short, selected)) if name in validation.families]
     tried = _with_waves([*_trials(names, few, validation)], few, many, validation)
+    tried = _with_divisors(tried, few, many, validation)
     least = min(fit.held_out.mean_error for fit in tried)
     if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
         return None
@@ -229,15 +233,19 @@ def choose_correction(
 
 
 def _trials(
-    families: Sequence[str], rows: Ints, validation: CrossValidation, waves: Waves | None = None
+    families: Sequence[str],
+    rows: Ints,
+    validation: CrossValidation,
+    waves: Waves | None = None,
+    divisors: Sequence[Divisor] = (),
 ) -> Iterator[CorrectedFit]:
     """Yield the families' formulas, each with a correction learnt from these samples."""
     first = None
     for number, family in enumerate(families):
-        if waves is None:
+        if waves is None and not divisors:
             report_progress("corrections", number, len(families) + 1)
         table, logs = _table_and_residuals(family, rows, validation)
-        prior = Prior.learnt(table[rows], logs, first, waves)
+        prior = Prior.learnt(table[rows], logs, first, waves, divisors)
         first = first or prior
         yield _corrected(family, table, prior, rows, validation)
     report_progress("corrections", len(families), len(families) + 1)
@@ -251,16 +259,52 @@ def _with_waves(
     What waves are is learnt from the samples `many`, corrections from `few`.
     """
     selection = validation.selection
-    best = min((fit.held_out for fit in tried), key=lambda held_out: held_out.mean_error)
+    best = _best(tried)
     logs = _residuals(selection.samples.seconds[many], best.predicted_s[many])
     waves = find_waves(selection.samples.params[many], logs, selection.most_correlated())
     if waves is None:
         return tried
     in_waves = _trials([fit.family for fit in tried], few, validation, waves)
-    by_chance = tuning.CHANCE_OF_WAVES / math.sqrt(selection.samples.effective_count)
-    most = (1 - max(tuning.LEAST_GAIN_OF_WAVES, by_chance)) * best.mean_error
-    first = next(in_waves)
+    first, most = next(in_waves), _most_to_take_inputs(best, selection.samples)
     return [first, *in_waves] if first.held_out.mean_error <= most else tried
+
+
+def _with_divisors(
+    tried: list[CorrectedFit], few: Ints, many: Ints, validation: CrossValidation
+) -> list[CorrectedFit]:
+    """Return the trials with the divisors that residuals depend on as inputs, if these are better.
+
+    Whether they do is learnt from the samples `many`, corrections from `few`.
+    """
+    samples, divisors = validation.selection.samples, list[Divisor]()
+    params, waves = samples.params[many], tried[0].prior.inputs.waves
+    for divisor in DIVISORS:
+        best = _best(tried)
+        logs = _residuals(samples.seconds[many], best.predicted_s[many])
+        inputs = Inputs.of(params, divisors=[divisor])
+        columns = inputs.columns(params)[:, np.array(inputs.kinds) == divisor]
+        limited = within_reach(logs)
+        deviation = float(limited.std()) or 1.0
+        significance = limited @ columns / (deviation * math.sqrt(len(limited)))
+        if not (np.abs(significance) > tuning.CLEAR_INPUT).any():
+            continue
+        families = [fit.family for fit in tried]
+        trials = _trials(families, few, validation, waves, [*divisors, divisor])
+        first = next(trials)
+        if first.held_out.mean_error <= _most_to_take_inputs(best, samples):
+            tried = [first, *trials]
+            divisors.append(divisor)
+    return tried
+
+
+def _best(tried: Sequence[CorrectedFit]) -> HeldOutPredictions:
+    return min((fit.held_out for fit in tried), key=lambda held_out: held_out.mean_error)
+
+
+def _most_to_take_inputs(best: HeldOutPredictions, samples: Samples) -> float:
+    """Return the held-out error below which a trial with further inputs is taken."""
+    by_chance = tuning.GAIN_BY_CHANCE / math.sqrt(samples.effective_count)
+    return (1 - max(tuning.LEAST_GAIN_OF_INPUTS, by_chance)) * best.mean_error
 
 
 def _refined(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:

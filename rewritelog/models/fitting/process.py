@@ -8,8 +8,8 @@ each input 4.2 and 5.1, marginal likelihood 5.4, held-out predictions in closed 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from msgspec import Meta, structs
@@ -61,7 +61,19 @@ TRIED_POINTS, MOST_POINTS = 500, 1000
 """A correction interpolates between at most so many samples: where formulas are compared, and in
 the one that is used."""
 
-InputKind: TypeAlias = Literal["log", "arsinh", "least", Tile, "waves"]
+Divisor: TypeAlias = Literal["twos", "prime"]
+
+DIVISORS: tuple[Divisor, ...] = get_args(Divisor)
+"""What divides a parameter: its power of two, which aligns memory and vectors, and its largest
+prime factor, which a Fourier transform has to take at once."""
+
+MOST_TWOS = 4096
+"""A larger power of two counts as this."""
+
+PRIMES = tuple(n for n in range(2, 1000) if all(n % d for d in range(2, math.isqrt(n) + 1)))
+"""What is left without these counts as a prime."""
+
+InputKind: TypeAlias = Literal["log", "arsinh", "least", Tile, Divisor, "waves"]
 
 SIZES: tuple[InputKind, ...] = ("log", "arsinh", "least")
 """The kinds of inputs that say how large a parameter is; others are wasted parts of tiles or
@@ -156,8 +168,8 @@ class Inputs(Form, frozen=True):
     """The parameter of each input, counted from 1, shape (inputs,); the number after the last one
     is that of the formula's seconds."""
     kinds: Annotated[tuple[InputKind, ...], Meta(min_length=1)]
-    """`log`, `arsinh`, `least`, the size of a tile, or `waves`, whose parameter is the first of
-    theirs."""
+    """`log`, `arsinh`, `least`, the size of a tile, a divisor, or `waves`, whose parameter is the
+    first of theirs."""
     units: Floats
     """What the parameter is divided by before its arsinh is taken, or its least value, shape
     (inputs,)."""
@@ -175,17 +187,20 @@ class Inputs(Form, frozen=True):
             raise defect("must be above 0", ".units")
 
     @classmethod
-    def of(cls, params: Floats, waves: Waves | None = None) -> Inputs:
+    def of(
+        cls, params: Floats, waves: Waves | None = None, divisors: Sequence[Divisor] = ()
+    ) -> Inputs:
         """Return the inputs that vary among these samples, scaled to standard deviations of 1.
 
-        With `waves`, the share of idle workers is one.
+        With `waves`, the share of idle workers is one. Parameters that give wasted parts of tiles
+        give these `divisors` too.
         """
         parameters, kinds, units = list[int](), list[InputKind](), list[float]()
         for number, values in enumerate(params.T, 1):
             if not np.ptp(values):
                 continue
             middle = median(np.abs(values)) or 1.0
-            kinds_of_values = _kinds(values)
+            kinds_of_values = _kinds(values, divisors)
             parameters += [number] * len(kinds_of_values)
             kinds += kinds_of_values
             units += [
@@ -234,7 +249,7 @@ class Inputs(Form, frozen=True):
             return np.asarray((columns - self.centres) / self.deviations)
 
 
-def _kinds(values: Floats) -> list[InputKind]:
+def _kinds(values: Floats, divisors: Sequence[Divisor]) -> list[InputKind]:
     """Return the kinds of inputs that a parameter with these values has."""
     least, distinct = values.min(), len(np.unique(values))
     kinds: list[InputKind] = ["log" if least > 0 else "arsinh"]
@@ -243,7 +258,7 @@ def _kinds(values: Floats) -> list[InputKind]:
     if least in (0, 1) and at_least >= enough and distinct >= tuning.FEWEST_SIZES:
         kinds.append("least")
     if distinct >= tuning.MANY_VALUES and least >= 1 and (values == np.rint(values)).all():
-        kinds += TILES
+        kinds += (*TILES, *divisors)
     return kinds
 
 
@@ -255,8 +270,27 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
         return np.log(np.maximum(values, unit * 1e-9))
     if kind == "least":
         return np.asarray(values <= unit, dtype=np.float64)
-    whole, tile = np.clip(np.rint(values), 1.0, 2.0**52), float(kind)
+    whole = np.clip(np.rint(values), 1.0, 2.0**52)
+    if kind == "twos":
+        bits = whole.astype(np.int64)
+        return np.asarray(np.log(np.minimum(bits & -bits, MOST_TWOS)))
+    if kind == "prime":
+        return np.asarray(np.log(_largest_primes(whole.astype(np.int64))))
+    tile = float(kind)
     return np.asarray(np.log(np.ceil(whole / tile) * tile / whole))
+
+
+def _largest_primes(whole: Ints) -> Ints:
+    """Return the largest prime factor of each number, which is at least 1."""
+    rest, of_row = np.unique(whole, return_inverse=True)
+    largest = np.ones_like(rest)
+    for prime in PRIMES:
+        if prime**2 > rest.max(initial=1):
+            break
+        while (is_multiple := rest % prime == 0).any():
+            largest[is_multiple] = prime
+            rest[is_multiple] //= prime
+    return np.maximum(largest, rest)[of_row]
 
 
 class Process(Form, frozen=True, rename={"covariance": "kernel"}):

@@ -145,13 +145,16 @@ MANY_VALUES = 32
 FEWEST_AT_LEAST, SHARE_AT_LEAST, FEWEST_SIZES = 5, 0.01, 17
 
 # Waves have at most so many workers. So many samples have more than one wave, in which the share of
-# idle workers and the residuals have at least this deviation. To be tried, waves need a correlation
-# of these this many standard errors above 0: measured kernels without waves have up to 6, batched
-# matrix products of an A100 14 with its 108 processors, and half of this with any other number. To
-# be taken, they have to lower the held-out error by this share, or by the last number over √samples
-# if that is more: on those by half of it, in 60 to 120 samples without waves by up to 14 %.
+# idle workers and the residuals have at least this deviation.
 MOST_WORKERS, FEWEST_IN_WAVES, LEAST_DEVIATION = 256, 50, 1e-3
-CLEAR_WAVES, LEAST_GAIN_OF_WAVES, CHANCE_OF_WAVES = 3.5, 0.1, 2.0
+
+# To be tried as inputs, waves and divisors need a correlation with the residuals of this many
+# standard errors: measured kernels without waves have up to 6, batched matrix products of an A100
+# 14 with its 108 processors, and half of this with any other number. To be taken, they have to
+# lower the held-out error by this share, or by the last number over √samples if that is more: on
+# those by half of it, in 60 to 120 samples without waves by up to 14 %. Primes do so for Fourier
+# transforms of odd lengths: 36 to 7 %.
+CLEAR_INPUT, LEAST_GAIN_OF_INPUTS, GAIN_BY_CHANCE = 3.5, 0.1, 2.0
 MOST_SOUGHT_WITH, MOST_COMPARED = 300, 8  # so many samples show the clearest, compared with all
 
 # ---- Sums

@@ -73,16 +73,21 @@ def find_waves(params: Floats, logs: Floats, numbers: Sequence[int]) -> Waves | 
     """
     if len(logs) < tuning.FEWEST_IN_WAVES:
         return None
-    reach = max(tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs))), tuning.LEAST_LIMIT)
-    limited, rows = np.clip(logs, -reach, reach), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
-    limited -= limited.mean()
+    limited, rows = within_reach(logs), random_rows(len(logs), tuning.MOST_SOUGHT_WITH)
     possible = list(_possible(params, numbers))
     few, of_few = params[rows], limited[rows]
     found = np.array([_clearest(waves, others, few, of_few)[0] for waves, others in possible])
     clearest = np.argsort(-found, kind="stable")[: tuning.MOST_COMPARED]
-    clear = [possible[index] for index in clearest if found[index] > tuning.CLEAR_WAVES]
+    clear = [possible[index] for index in clearest if found[index] > tuning.CLEAR_INPUT]
     compared = [_clearest(waves, others, params, limited) for waves, others in clear]
     return max(compared, key=itemgetter(0))[1] if compared else None
+
+
+def within_reach(logs: Floats) -> Floats:
+    """Return residuals less their mean, those far from most limited."""
+    reach = max(tuning.LARGEST_RESIDUAL * float(np.median(np.abs(logs))), tuning.LEAST_LIMIT)
+    limited = np.clip(logs, -reach, reach)
+    return np.asarray(limited - limited.mean())
 
 
 def _possible(params: Floats, numbers: Sequence[int]) -> Iterator[tuple[Waves, Ints]]:
