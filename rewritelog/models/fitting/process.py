@@ -270,7 +270,7 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
         return np.log(np.maximum(values, unit * 1e-9))
     if kind == "least":
         return np.asarray(values <= unit, dtype=np.float64)
-    whole = np.clip(np.rint(values), 1.0, 2.0**52)
+    whole = np.fmax(np.fmin(np.rint(values), 2.0**52), 1.0)  # above 0, whatever is no number
     if kind == "twos":
         bits = whole.astype(np.int64)
         return np.asarray(np.log(np.minimum(bits & -bits, MOST_TWOS)))
