@@ -259,14 +259,12 @@ def _with_waves(
     What waves are is learnt from the samples `many`, corrections from `few`.
     """
     selection = validation.selection
-    best = _best(tried)
-    logs = _residuals(selection.samples.seconds[many], best.predicted_s[many])
+    logs = _left_by_best(tried, many, selection.samples)
     waves = find_waves(selection.samples.params[many], logs, selection.most_correlated())
     if waves is None:
         return tried
     in_waves = _trials([fit.family for fit in tried], few, validation, waves)
-    first, most = next(in_waves), _most_to_take_inputs(best, selection.samples)
-    return [first, *in_waves] if first.held_out.mean_error <= most else tried
+    return _better(tried, in_waves, selection.samples)
 
 
 def _with_divisors(
@@ -276,35 +274,37 @@ def _with_divisors(
 
     Whether they do is learnt from the samples `many`, corrections from `few`.
     """
-    samples, divisors = validation.selection.samples, list[Divisor]()
-    params, waves = samples.params[many], tried[0].prior.inputs.waves
+    samples, waves = validation.selection.samples, tried[0].prior.inputs.waves
+    inputs = Inputs.of(samples.params[many], divisors=DIVISORS)
+    columns, taken = inputs.columns(samples.params[many]), list[Divisor]()
     for divisor in DIVISORS:
-        best = _best(tried)
-        logs = _residuals(samples.seconds[many], best.predicted_s[many])
-        inputs = Inputs.of(params, divisors=[divisor])
-        columns = inputs.columns(params)[:, np.array(inputs.kinds) == divisor]
-        limited = within_reach(logs)
+        limited = within_reach(_left_by_best(tried, many, samples))
         deviation = float(limited.std()) or 1.0
-        significance = limited @ columns / (deviation * math.sqrt(len(limited)))
-        if not (np.abs(significance) > tuning.CLEAR_INPUT).any():
-            continue
-        families = [fit.family for fit in tried]
-        trials = _trials(families, few, validation, waves, [*divisors, divisor])
-        first = next(trials)
-        if first.held_out.mean_error <= _most_to_take_inputs(best, samples):
-            tried = [first, *trials]
-            divisors.append(divisor)
+        of_divisor = columns[:, np.array(inputs.kinds) == divisor]
+        significance = limited @ of_divisor / (deviation * math.sqrt(len(limited)))
+        if (np.abs(significance) > tuning.CLEAR_INPUT).any():
+            families, divisors = [fit.family for fit in tried], [*taken, divisor]
+            trials = _better(tried, _trials(families, few, validation, waves, divisors), samples)
+            if trials is not tried:
+                tried, taken = trials, divisors
     return tried
 
 
-def _best(tried: Sequence[CorrectedFit]) -> HeldOutPredictions:
-    return min((fit.held_out for fit in tried), key=lambda held_out: held_out.mean_error)
+def _left_by_best(tried: Sequence[CorrectedFit], rows: Ints, samples: Samples) -> Floats:
+    """Return the residuals of the best trial at these rows."""
+    best = min((fit.held_out for fit in tried), key=lambda held_out: held_out.mean_error)
+    return _residuals(samples.seconds[rows], best.predicted_s[rows])
 
 
-def _most_to_take_inputs(best: HeldOutPredictions, samples: Samples) -> float:
-    """Return the held-out error below which a trial with further inputs is taken."""
+def _better(
+    tried: list[CorrectedFit], trials: Iterator[CorrectedFit], samples: Samples
+) -> list[CorrectedFit]:
+    """Return the trials with further inputs if the first is clearly better, else those tried."""
     by_chance = tuning.GAIN_BY_CHANCE / math.sqrt(samples.effective_count)
-    return (1 - max(tuning.LEAST_GAIN_OF_INPUTS, by_chance)) * best.mean_error
+    least = min(fit.held_out.mean_error for fit in tried)
+    first = next(trials)
+    clearly_less = (1 - max(tuning.LEAST_GAIN_OF_INPUTS, by_chance)) * least
+    return [first, *trials] if first.held_out.mean_error <= clearly_less else tried
 
 
 def _refined(fit: CorrectedFit, rows: Ints, validation: CrossValidation) -> CorrectedFit:

@@ -70,8 +70,10 @@ prime factor, which a Fourier transform has to take at once."""
 MOST_TWOS = 4096
 """A larger power of two counts as this."""
 
-PRIMES = tuple(n for n in range(2, 1000) if all(n % d for d in range(2, math.isqrt(n) + 1)))
-"""What is left without these counts as a prime."""
+_NUMBERS, _BELOW_ROOT = np.arange(2, 1000)[:, None], np.arange(2, 32)
+_NO_MULTIPLES = ((_NUMBERS % _BELOW_ROOT != 0) | (_NUMBERS == _BELOW_ROOT)).all(axis=1)
+PRIMES = _NUMBERS[_NO_MULTIPLES, 0].tolist()
+"""Primes below 1,000. What is left without these counts as a prime."""
 
 InputKind: TypeAlias = Literal["log", "arsinh", "least", Tile, Divisor, "waves"]
 
@@ -270,7 +272,7 @@ def _input(kind: InputKind, values: Floats, unit: float) -> Floats:
         return np.log(np.maximum(values, unit * 1e-9))
     if kind == "least":
         return np.asarray(values <= unit, dtype=np.float64)
-    whole = np.fmax(np.fmin(np.rint(values), 2.0**52), 1.0)  # above 0, whatever is no number
+    whole = np.fmax(np.fmin(np.rint(values), 2.0**52), 1.0)  # 1 or more, even of NaN
     if kind == "twos":
         bits = whole.astype(np.int64)
         return np.asarray(np.log(np.minimum(bits & -bits, MOST_TWOS)))
