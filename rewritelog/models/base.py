@@ -213,6 +213,9 @@ class Prediction(Struct, frozen=True):
     """True where the row has more leverage than any sample; None: unknown."""
     negative: Flags | None = None
     """True where the function is negative, even if `seconds` is not; None: where `seconds` is."""
+    widening: Floats | None = None
+    """The factor, at least 1, by which the row's interval is wider than within the range of the
+    samples; None: 1."""
 
 
 class TotalSpread(Struct, frozen=True):

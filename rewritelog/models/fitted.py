@@ -81,6 +81,14 @@ def checked_seconds(answer: object, rows: int, where: str) -> Floats:
     return seconds
 
 
+def checked_factors(answer: object, rows: int, where: str, least: float = 0.0) -> Floats:
+    """Return factors of durations as float64, shape (rows,); raise `ModelError` otherwise."""
+    factors = checked_seconds(answer, rows, where)
+    if not (factors >= least).all():
+        raise ModelError(f"{where}: a factor is {factors[~(factors >= least)][0]}")
+    return factors
+
+
 def require_rows(values: NDArray[Any], rows: int, where: str) -> None:
     """Raise `ModelError` for any shape but (rows,)."""
     if values.shape != (rows,):
@@ -255,12 +263,15 @@ class Fitted:
             answer = self.raw.predict_detailed(event, params)
             seconds = checked_seconds(answer.seconds, rows, where)
             below = seconds < 0
+            widening = np.ones(rows) if answer.widening is None else answer.widening
+            factors = np.where(np.isnan(seconds), 1.0, widening)
             return Prediction(
                 np.where(below, 0.0, seconds),
                 flags(answer.exact),
                 flags(answer.outside),
                 flags(False if answer.remote is None else answer.remote),
                 flags(below if answer.negative is None else answer.negative),
+                checked_factors(factors, rows, f"{where}: widening", least=1.0),
             )
 
     def bounds(self, event: str, params: Floats) -> tuple[Floats, Floats]:
@@ -300,10 +311,7 @@ class Fitted:
             answer = getattr(self.raw, method)(event, params, *more)
         if answer is None:
             return None
-        factors = checked_seconds(answer, len(params), where)
-        if not (factors >= 0).all():
-            raise ModelError(f"{where}: a factor is {factors[~(factors >= 0)][0]}")
-        return factors
+        return checked_factors(answer, len(params), where)
 
     def spread(self, event: str, parameters: int) -> TotalSpread | None:
         """Return the components of the error of a sum of the event's durations, or None.

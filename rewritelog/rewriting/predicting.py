@@ -90,19 +90,22 @@ class Predictor(Struct, frozen=True):
         """Return the records with their durations; `pes` are the PEs of the block's pieces."""
         keys, key = params.event_keys()
         seconds = np.full(len(params.seb), np.nan)
+        widening = np.ones(len(params.seb))
         flags = {name: np.zeros(len(params.seb), dtype=np.bool_) for name in FLAGS}
         for rows in rows_by_key(key, np.ones(len(key), dtype=np.bool_)):
             event, count = keys[key[rows[0]]]
             table = params.params_of(rows, count)
             prediction = self.fitted.prediction(event, table)
             seconds[rows] = prediction.seconds
+            if prediction.widening is not None:
+                widening[rows] = prediction.widening
             if self.measured_totals:
                 seconds[rows] = self.fitted.total_seconds(event, table, prediction)
             for name in ("exact", "negative", "outside", "remote"):
                 flags[name][rows] = getattr(prediction, name)
             flags["uncounted"][rows] = self.fitted.columns == "counters" and count == 0
         flags["remote"] &= ~flags["outside"]
-        predicted = Predicted(params, keys, key, seconds, seconds.copy(), flags)
+        predicted = Predicted(params, keys, key, seconds, widening, seconds.copy(), flags)
         if self.spread_seed is not None:
             begins = (np.diff(part, prepend=-1) != 0 for part in (params.piece, params.seb))
             ordinal = occurrences_before(np.cumsum(np.logical_or(*begins)))
@@ -131,6 +134,8 @@ class Predicted(Struct, frozen=True):
     """Index into `keys`."""
     seconds: Floats
     """Predicted durations before any spread; NaN where the model does not cover a record."""
+    widening: Floats
+    """The factors by which intervals are wider beyond the range of the samples."""
     duration_s: Floats
     """Durations after any spread, which brackets get; NaN where `seconds` is."""
     flags: dict[str, Flags]
@@ -192,12 +197,13 @@ class Predicted(Struct, frozen=True):
         predicted = np.where(used, self.seconds, 0.0)
         with np.errstate(over="ignore"):
             squares = predicted**2
+            widened = predicted * (self.widening - 1)
         dilated, exact = (
             [np.where(properties[name], seconds, 0.0) for seconds in (old, new)]
             for name in ("dilated", "by_exact")
         )
         exact_squares = np.where(properties["by_exact"], squares, 0.0)
-        return old, new, *dilated, predicted, squares, *exact, exact_squares
+        return old, new, *dilated, predicted, squares, widened, *exact, exact_squares
 
 
 def dilations_of(

@@ -7,8 +7,8 @@ are then added exactly, so that the result does not depend on how the work is di
 The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted · common)², where
 `single` and `common` are the relative standard deviations in `TotalSpread`, which has separate ones
 for exact matches: independent errors of durations average out, the common error of their mean does
-not. The errors of different fits are independent, so their variances add up. Dilated durations
-count as certain.
+not. Nor does that of extrapolation, by which intervals widen. The errors of different fits are
+independent, so their variances add up. Dilated durations count as certain.
 
 The parts of all time are complete and disjoint, as in Lost Cycles analysis (Crovella and LeBlanc,
 "Parallel performance prediction using lost cycles analysis", Supercomputing '94).
@@ -99,6 +99,8 @@ class EventSums(NamedTuple):
     """The sum of predictions before any spread."""
     squares_s2: ExactSum = ZERO_SUM
     """The sum of the squares of the predictions in `predicted_s`."""
+    widened_s: ExactSum = ZERO_SUM
+    """The sum of what extrapolation adds to the half widths of the intervals of the predictions."""
     exact_old_s: ExactSum = ZERO_SUM
     """The sum over exact matches, whose errors are not the fit's; a page shows their share."""
     exact_new_s: ExactSum = ZERO_SUM
@@ -270,6 +272,7 @@ def _event_expected(fitted: Fitted, event: str, statistics: EventStatistics) -> 
             spread.single * math.sqrt(squares_s2), exact.single * math.sqrt(exact_squares_s2)
         )
         common_s = spread.common * max(predicted_s - exact_s, 0.0) + exact.common * exact_s
+        common_s += float(sums.widened_s) / _REACH
         deviations.append(math.hypot(single_s, common_s))
         if predicted_s > most_s:
             most_s, coverage = predicted_s, spread.coverage

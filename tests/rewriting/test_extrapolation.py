@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
 
+import rewritelog
 from rewritelog.commands.durations import RewriteOptions
 from rewritelog.rewriting.report import RewriteReport
 from rewritelog.rewriting.run import rewrite
@@ -80,3 +81,30 @@ def test_a_doubt_about_many_events_is_one_warning(tmp_path: Path) -> None:
         "6 events, the largest being 'e5': 7 brackets (87.5 % of those predicted) with parameters "
     )
     assert warning.endswith("; time these events with such parameters too")
+
+
+def test_a_total_is_as_uncertain_as_its_calls_are_beyond_the_samples(tmp_path: Path) -> None:
+    """All calls are off in the same direction, so that many are no better known than one."""
+    draw = np.random.default_rng(4)
+    sizes = draw.integers(1, 100, 80).tolist()
+    noise = draw.normal(1, 0.05, 80)
+    times = [1e-5 * n * (1 + 0.02 * n) * f for n, f in zip(sizes, noise.tolist(), strict=True)]
+    lines = [("k", t, float(n)) for n, t in zip(sizes, times, strict=True)]
+    timings = write_timings(tmp_path / "timings", *lines)
+
+    def half_width(size: float) -> float:
+        folder = write_logs(
+            tmp_path / f"in{size}", [[seb(k, k + 1, events=bracket(0, 1)) for k in range(40)]]
+        )
+        write_params(folder, 0, *[(k, "k", size) for k in range(40)])
+        (line,) = rewrite(folder, None, RewriteOptions(timings=(timings,))).events
+        _, high_s = line.expected.interval_s or (0, 0)
+        return (high_s - line.new_s) / line.new_s
+
+    def of_a_call(size: float) -> float:
+        fitted = rewritelog.fit(timings)
+        _, high_s = fitted.interval("k", [[size]])
+        return float(high_s[0] / fitted.predict("k", [[size]])[0] - 1)
+
+    assert half_width(50) < 0.3 * of_a_call(50)
+    assert half_width(3000) > 0.7 * of_a_call(3000) > 0.15

@@ -111,7 +111,7 @@ class ClassFit(Form, frozen=True, kw_only=True):
             return 1.0
         rate = self.growth.widening_rate
         rate = tuning.UNKNOWN_RATE if rate is None else rate
-        return np.asarray(np.exp(np.minimum(rate * far, 50.0)))
+        return np.asarray(np.exp(np.fmin(rate * far, 50.0)))
 
 
 class LeftOut(Form, frozen=True, kw_only=True):
@@ -227,7 +227,10 @@ class EventFit(
         """Return each row's seconds, exact matches included, with flags for how they came about."""
         seconds, outside, remote, negative = self._by_function(params)
         seconds, exact = self._with_exact_matches(params, seconds)
-        return Prediction(seconds, exact, outside & ~exact, remote, negative & ~exact)
+        outside &= ~exact
+        widening = np.ones(len(params))
+        widening[outside] = self._widening(params[outside])
+        return Prediction(seconds, exact, outside, remote, negative & ~exact, widening)
 
     def _by_function(self, params: Floats) -> tuple[Floats, Flags, Flags, Flags]:
         """Return what `ClassFit.predict` does, each row by the function of its class.
@@ -259,14 +262,13 @@ class EventFit(
         prediction. The bounds are NaN with too few samples or points, and for negative predictions.
         """
         seconds, _, _, negative = self._by_function(params)
-        far = distance(params, self.lowest, self.highest)
+        widening = self._widening(params)
         low, high = np.full((2, len(params)), np.nan)
         for class_fit, rows in self._by_class(params):
             if len(class_fit.ratios) and class_fit.knows_other_points:
                 shortest, longest = interval_of(class_fit.ratios, class_fit.points)
-                wider = class_fit.widening(far[rows])
-                low[rows] = seconds[rows] * shortest / wider
-                high[rows] = seconds[rows] * longest * wider
+                low[rows] = seconds[rows] * shortest / widening[rows]
+                high[rows] = seconds[rows] * longest * widening[rows]
         low[negative] = high[negative] = np.nan
         predicted, _ = self._with_exact_matches(params, seconds)
         matches = self.exact_matches
@@ -275,6 +277,14 @@ class EventFit(
             ends = interval_of(matches.ratios, len(matches.ratios))
             low[replicated], high[replicated] = predicted[replicated] * ends[:, None]
         return np.minimum(low, predicted), np.maximum(high, predicted)
+
+    def _widening(self, params: Floats) -> Floats:
+        """Return the factor by which each row's interval is wider than within the range."""
+        far = distance(params, self.lowest, self.highest)
+        widening = np.ones(len(params))
+        for class_fit, rows in self._by_class(params):
+            widening[rows] = class_fit.widening(far[rows])
+        return widening
 
     def retransformation(self, params: Floats) -> Floats:
         """Return each row's factor that corrects sums of predictions (`total_ratio`)."""

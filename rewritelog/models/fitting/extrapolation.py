@@ -171,6 +171,7 @@ def is_outside(params: Floats, lowest: Floats, highest: Floats) -> Flags:
     return np.asarray(~((params >= lowest) & (params <= highest)).all(axis=1))
 
 
+@np.errstate(all="ignore")  # extreme numbers may overflow
 def distance(params: Floats, lowest: Floats, highest: Floats) -> Floats:
     """Return how far each row lies beyond the range: Σ log(1 + |p − bound|/size).
 
