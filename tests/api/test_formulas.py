@@ -193,6 +193,7 @@ def test_columns_of_a_frame_name_the_parameters() -> None:
         rewritelog.fit(frame.rename(columns={"atoms": "two words"}))
 
 
+@pytest.mark.slow
 def test_pictures_are_shown_by_a_notebook(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     fitted = rewritelog.fit(LINES, "least-squares")

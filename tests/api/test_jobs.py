@@ -410,6 +410,7 @@ def test_the_live_page_is_served_with_what_is_given(
     assert (options.output, options.no_browser) == (tmp_path, True)
 
 
+@pytest.mark.slow
 def test_a_page_has_the_ending_of_one(tmp_path: Path) -> None:
     """HTML was written to p.json, where pictures with such a name are refused."""
     pytest.importorskip("bokeh")

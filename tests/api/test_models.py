@@ -532,6 +532,7 @@ def test_intervals_hold_nine_in_ten(timings: Timings, fitted: rewritelog.FittedM
         assert 0.85 < inside.mean() < 0.98
 
 
+@pytest.mark.slow
 def test_regressors_from_outside_predict_but_have_no_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -181,6 +181,7 @@ class SlowReplay:
             self.free |= dict.fromkeys(self.freed, now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("longest", "unit"), [(10**6, 1), (3, 10)], ids=("any", "ties"))
 @pytest.mark.parametrize("network", NETWORKS, ids=("recorded", "network"))
 def test_random_traces_start_their_nodes_as_in_a_slow_replay(

@@ -110,6 +110,7 @@ def test_quiet_and_jobs_are_where_they_are_looked_for(command: str) -> None:
     assert ("-j, --jobs N" in help_text) == (command not in has_no_jobs)
 
 
+@pytest.mark.slow
 def test_no_more_workers_are_used_than_the_jobs_allow(
     logs: Path, timings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ def test_options_of_a_fit(timings: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_how_many_lines_were_drawn_is_said_where_all_were(timings: Path, sample_logs: Path) -> None:
     """`fit --model sampled` said that it was fitted to all lines."""
     done = run("fit", timings, "--model", "sampled")

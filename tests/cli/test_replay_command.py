@@ -370,6 +370,7 @@ def test_replayed_logs_say_whether_their_durations_are_the_hosts(
     assert "was rewritten before" in warnings_of_a_rewrite(again)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_a_table_a_csv_and_a_figure(logs: Path, tmp_path: Path) -> None:
     axes = ("--vary", "dilation=0.5,1,2", "--vary", "latency=0,1s")
     done = run("sweep", logs, *axes, "-o", tmp_path / "grid.csv")

@@ -110,6 +110,7 @@ def test_zero_times_of_large_calls_do_not_pull_the_others_down(
     assert 0.8 < ratios.min() <= ratios.max() < 1.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "seed"), [(100, 3), (200, 4)])
 def test_times_over_twelve_decades_are_all_as_good(
     event: MakeTimings, count: int, seed: int

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from models.laws import auto, relative_errors
 from msgspec import structs
 
@@ -137,8 +138,9 @@ def test_few_lines_of_many_parameters_are_corrected_on_a_power_law() -> None:
     assert relative_errors(fitted.predict("attention", others), expected).mean() < 0.175
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("count", "least_share"), [(60, 0.95), (300, 0.96)])
+@pytest.mark.parametrize(
+    ("count", "least_share"), by_tier([(60, 0.95), (300, 0.96)], (), [(60, 0.95)])
+)
 def test_few_lines_know_how_far_off_the_others_are(count: int, least_share: float) -> None:
     """Lengths learnt from a line predicted it too well: 85 of 100 others were in the intervals."""
     held_out, errors, inside = list[float](), list[float](), list[float]()

@@ -214,6 +214,7 @@ def test_noise_within_the_range_does_not_widen_intervals_beyond_it() -> None:
     assert widening_rate(ratios, 300, tried, np.zeros(100)) is None
 
 
+@pytest.mark.slow
 def test_step_numbers_from_a_million_on_grow_and_widen_beyond_their_range(
     sample_timings: list[EventTimings],
 ) -> None:

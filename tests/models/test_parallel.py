@@ -100,6 +100,7 @@ def test_one_thread_of_linear_algebra_within_the_block_and_as_many_as_before_aft
         assert threads() == {2}
 
 
+@pytest.mark.slow
 def test_a_process_forked_during_a_fit_of_another_thread_fits_as_well() -> None:
     """It waited for a lock of that thread, which is not in it."""
     forks("""import threadpoolctl
@@ -119,6 +120,7 @@ begun.wait()
 """)
 
 
+@pytest.mark.slow
 def test_a_fit_in_processes_ends_while_another_thread_fits() -> None:
     """Properties of Python 3.11 have locks, and the other thread held one that processes need."""
     program = """import os, signal, threading
@@ -147,6 +149,7 @@ other.join()
     assert done.stdout == "<FittedModel auto: 9 events (event0, event1, …) of 27 samples>\n"
 
 
+@pytest.mark.slow
 def test_processes_do_not_wait_for_a_library_that_another_thread_imports() -> None:
     program = """import os, signal, sys, threading
 from importlib.abc import MetaPathFinder

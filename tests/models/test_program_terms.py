@@ -307,6 +307,7 @@ def test_an_inverse_goes_on_below_its_least_value() -> None:
     assert fitted.predict("kernel", np.array([[0.001]])) == pytest.approx([0.01], rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_step_at_the_largest_of_few_values_goes_on_beyond_it(seed: int) -> None:
     """Calls with 32 took a third of the time of those with 16, as if with none of the values."""

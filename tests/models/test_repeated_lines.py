@@ -149,6 +149,7 @@ def test_how_often_points_were_timed_does_not_change_what_is_known_of_others() -
     assert spreads[1].exact.common < 0.1 * spreads[1].common
 
 
+@pytest.mark.slow
 def test_lines_that_a_correction_does_not_use_have_the_errors_of_other_points_too() -> None:
     """Of 1,250 lines it has 1,000: the others were predicted by those with their parameters."""
     timings = timed_often(0, 25, 50, jagged)
@@ -235,6 +236,7 @@ def test_totals_of_few_points_have_the_long_calls_that_their_lines_have(points: 
     assert total == pytest.approx(1.48 * usual.sum(), rel=0.2)
 
 
+@pytest.mark.slow
 def test_measured_times_in_predictions_are_not_multiplied_by_the_factor_of_the_fit() -> None:
     """Sums of calls at parameters timed once were up to 13 % too large, at some kernels 17 times.
 
@@ -309,6 +311,7 @@ def test_a_rewrite_of_timed_parameters_is_as_certain_as_their_times(tmp_path: Pa
     assert width["timed"] < 0.12 < width["other"]
 
 
+@pytest.mark.slow
 def test_a_call_that_was_interrupted_does_not_lengthen_those_with_its_parameters() -> None:
     """Their mean had it in: every call of a log with these parameters took four times as long."""
     timings = timed_often(4, 40, 12, jagged)
@@ -322,6 +325,7 @@ def test_a_call_that_was_interrupted_does_not_lengthen_those_with_its_parameters
     assert always[0] > 3.5 * usual[0]
 
 
+@pytest.mark.slow
 def test_totals_of_timed_parameters_have_the_long_calls_that_usual_times_leave_out() -> None:
     timings = timed_often(5, 40, 20, jagged)
     long = np.random.default_rng(6).random(len(timings.seconds)) < 0.1

@@ -39,6 +39,7 @@ def in_waves() -> Any:
     return auto(timed(400))
 
 
+@pytest.mark.slow
 def test_the_report_has_the_blocks_and_how_many_run_at_a_time(in_waves: Any) -> None:
     text = " ".join(" ".join(in_waves.summary()).split())
     assert f"p1 · p2 · ⌈p3/128⌉ blocks run {PROCESSORS} at a time" in text
@@ -62,6 +63,7 @@ def test_the_number_of_workers_is_found_exactly(workers: int) -> None:
     assert found.workers == workers
 
 
+@pytest.mark.slow
 def test_a_parameter_may_be_the_number_of_workers() -> None:
     """Threads that share the tiles of a matrix: without waves the error is 4 %."""
     rng = np.random.default_rng(1)

@@ -61,6 +61,7 @@ def case_of(workload: Workload) -> Case:
     return Case(Network(), workload.seconds[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), step=st.sampled_from([1, 2, 7, 1000]))
 def test_it_gives_what_a_heap_gives(data: st.DataObject, step: int) -> None:

@@ -441,6 +441,7 @@ def test_a_folder_of_log_sets_stands_for_all_of_them(tmp_path: Path) -> None:
     assert (done.returncode, "none" in done.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_many_runs_are_compared_on_a_page(tmp_path: Path) -> None:
     pytest.importorskip("bokeh")
     sets = [write_logs(tmp_path / f"run{k}", [[seb(0, k)], [seb(0, 1)]]) for k in (4, 2)]
