@@ -213,7 +213,8 @@ def choose_correction(
     tried = _with_waves([*_trials(names, few, validation)], few, many, validation)
     tried = _with_divisors(tried, few, many, validation)
     least = min(fit.held_out.mean_error for fit in tried)
-    if least > min((1 - tuning.LEAST_GAIN_TRIED) * plain.mean_error, tuning.TOO_POOR):
+    most = tuning.MOST_TRIED if len(many) == len(few) else tuning.MOST_TRIED_WITH_FEWER
+    if least > min(most * plain.mean_error, tuning.TOO_POOR):
         return None
     near = [fit for fit in tried if fit.held_out.mean_error <= tuning.WORTH_REFINING * least]
     takes_long = len(many) > FIRST_LEARNT_FROM

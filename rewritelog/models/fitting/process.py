@@ -260,7 +260,8 @@ def _kinds(values: Floats, divisors: Sequence[Divisor]) -> list[InputKind]:
     if least in (0, 1) and at_least >= enough and distinct >= tuning.FEWEST_SIZES:
         kinds.append("least")
     if distinct >= tuning.MANY_VALUES and least >= 1 and (values == np.rint(values)).all():
-        kinds += (*TILES, *divisors)
+        # of a tile wider than every value all but the value is wasted: the logarithm once more
+        kinds += (*(tile for tile in TILES if int(tile) < values.max()), *divisors)
     return kinds
 
 
