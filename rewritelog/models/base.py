@@ -7,10 +7,12 @@ Models work on arrays alone; they know nothing of files, logs or the command lin
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -218,6 +220,18 @@ class Prediction(Struct, frozen=True):
     samples; None: 1."""
 
 
+LEVEL = 0.9
+"""The nominal probability that an interval contains the true sum."""
+
+REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""Half the width of the interval of a sum in standard deviations."""
+
+
+def interval_of_sum(seconds: float, deviation_s: float) -> tuple[float, float]:
+    """Return the bounds of the interval of a sum with this standard deviation, at least 0."""
+    return max(0.0, seconds - REACH * deviation_s), seconds + REACH * deviation_s
+
+
 class TotalSpread(Struct, frozen=True):
     """The components of the relative error of a sum of predicted durations."""
 
@@ -229,6 +243,30 @@ class TotalSpread(Struct, frozen=True):
     """Share of held-out samples within their 90 % interval; None: not measured."""
     exact: TotalSpread | None = None
     """The errors of exact matches; None: the same as those of other predictions."""
+
+    def deviation_s(
+        self,
+        predicted_s: float,
+        squares_s2: float,
+        widened_s: float,
+        exact_s: float,
+        exact_squares_s2: float,
+    ) -> float:
+        """Return the standard deviation of a sum of predictions in seconds.
+
+        It is given the sums of the predictions, of their squares, and of what extrapolation adds to
+        their intervals (`Prediction.widening`), and the first two of the exact matches among them.
+        The variance is Σ predicted² · single² + (Σ predicted · common)²: independent errors of
+        durations average out, the common error of their mean does not. Nor does that of
+        extrapolation.
+        """
+        exact = self.exact or self
+        others_s2 = max(squares_s2 - exact_squares_s2, 0.0)
+        single_s = math.hypot(
+            self.single * math.sqrt(others_s2), exact.single * math.sqrt(exact_squares_s2)
+        )
+        common_s = self.common * max(predicted_s - exact_s, 0.0) + exact.common * exact_s
+        return math.hypot(single_s, common_s + widened_s / REACH)
 
 
 class ModelFit(ABC):

@@ -20,6 +20,7 @@ from rewritelog.commands.durations import RewriteOptions
 from rewritelog.errors import spelled
 from rewritelog.formats.files import read_provenance
 from rewritelog.formats.traces import AnyTraces, Terms
+from rewritelog.models.base import LEVEL
 from rewritelog.models.fitted import Fitted
 from rewritelog.options import declarations, json_value, reported
 from rewritelog.rewriting.block import RewriteTask
@@ -31,7 +32,6 @@ from rewritelog.rewriting.predicting import (
     warnings_of_unused,
 )
 from rewritelog.rewriting.statistics import (
-    LEVEL,
     BlockCount,
     BlockStatistics,
     BusyTime,

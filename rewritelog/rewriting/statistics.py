@@ -4,11 +4,8 @@ Durations are added with twice the digits of a double: those of a timeline in th
 those of the records of one event and number of parameters in their order in a block. These sums
 are then added exactly, so that the result does not depend on how the work is divided.
 
-The variance of a sum of predictions is Σ predicted² · single² + (Σ predicted · common)², where
-`single` and `common` are the relative standard deviations in `TotalSpread`, which has separate ones
-for exact matches: independent errors of durations average out, the common error of their mean does
-not. Nor does that of extrapolation, by which intervals widen. The errors of different fits are
-independent, so their variances add up. Dilated durations count as certain.
+The variances of the sums of an event's predictions (`TotalSpread.deviation_s`) add up, since the
+errors of different fits are independent. Dilated durations count as certain.
 
 The parts of all time are complete and disjoint, as in Lost Cycles analysis (Crovella and LeBlanc,
 "Parallel performance prediction using lost cycles analysis", Supercomputing '94).
@@ -21,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +28,7 @@ from numpy.typing import NDArray
 from rewritelog.arrays import ZERO_SUM, ExactSum, Floats, Ints, rounded_sum
 from rewritelog.core import core
 from rewritelog.formats.traces import NOT_ROUNDED, Events, Rounding
+from rewritelog.models.base import interval_of_sum
 from rewritelog.models.fitted import Fitted
 from rewritelog.text import json_number, json_of, ratio_text, speedup, time_column
 
@@ -224,13 +221,6 @@ def exact_sum(pairs: Floats) -> ExactSum:
     return ExactSum().plus(pairs.ravel().tolist())
 
 
-LEVEL = 0.9
-"""The nominal probability that an interval contains the true sum."""
-
-_REACH = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""Half an interval's width in standard deviations."""
-
-
 class Expected(Struct, frozen=True):
     """The expectation of a sum of new durations, before any spread, with its uncertainty."""
 
@@ -245,8 +235,7 @@ class Expected(Struct, frozen=True):
         """The bounds of the interval for the true sum; None if unknown."""
         if self.deviation_s is None:
             return None
-        reach = _REACH * self.deviation_s
-        return max(0.0, self.seconds - reach), self.seconds + reach
+        return interval_of_sum(self.seconds, self.deviation_s)
 
 
 def expected_of(fitted: Fitted, events: Mapping[str, EventStatistics]) -> dict[str, Expected]:
@@ -265,15 +254,8 @@ def _event_expected(fitted: Fitted, event: str, statistics: EventStatistics) -> 
         if spread is None:
             deviations.append(None)
             continue
-        exact, exact_s = spread.exact or spread, float(sums.exact_new_s)
-        exact_squares_s2 = float(sums.exact_squares_s2)
-        squares_s2 = max(float(sums.squares_s2) - exact_squares_s2, 0.0)
-        single_s = math.hypot(
-            spread.single * math.sqrt(squares_s2), exact.single * math.sqrt(exact_squares_s2)
-        )
-        common_s = spread.common * max(predicted_s - exact_s, 0.0) + exact.common * exact_s
-        common_s += float(sums.widened_s) / _REACH
-        deviations.append(math.hypot(single_s, common_s))
+        parts = sums.squares_s2, sums.widened_s, sums.exact_new_s, sums.exact_squares_s2
+        deviations.append(spread.deviation_s(predicted_s, *map(float, parts)))
         if predicted_s > most_s:
             most_s, coverage = predicted_s, spread.coverage
     total = statistics.total

@@ -883,3 +883,26 @@ def test_columns_with_numbers_have_all_of_them() -> None:
     fitted = rewritelog.fit(frame.rename(columns={"p2": "p1"}))
     with pytest.raises(UsageError, match="no sample of 'w' has only finite numbers"):
         fitted.plot("w", {"w": ([[np.nan]], [1.0])})
+
+
+def test_a_total_is_what_a_rewrite_gives_its_calls(tmp_path: Path) -> None:
+    """Some calls take three times as long, and some were timed with their very parameters."""
+    draw = np.random.default_rng(3)
+    sizes = [float(n) for n in draw.integers(1, 60, 120)]
+    slow = np.where(draw.uniform(size=120) < 0.1, 3.0, 1.0) * draw.normal(1, 0.02, 120)
+    lines = [("k", 1e-5 * n * f, n) for n, f in zip(sizes, slow.tolist(), strict=True)]
+    timings = write_timings(tmp_path / "timings", *lines)
+    rows = [[n] for n in (*sizes[:30], 61.0, 75.0, 200.0)]
+    logs = write_logs(
+        tmp_path / "in", [[seb(k, k + 1, events=bracket(0, 1)) for k in range(len(rows))]]
+    )
+    write_params(logs, 0, *[(k, "k", *row) for k, row in enumerate(rows)])
+    (line,) = rewritelog.rewrite(logs, timings=timings).to_json()["events"]
+    fitted = rewritelog.fit(timings)
+    assert fitted.total("k", rows) == pytest.approx(
+        [line[name] for name in ("new_s", "low_s", "high_s")]
+    )
+    assert fitted.total("k", rows).seconds > 1.05 * fitted.predict("k", rows).sum()
+    seconds, low_s, high_s = rewritelog.fit({"k": ([[1.0]], [2.0])}).total("k", [[1.0]] * 3)
+    assert seconds == pytest.approx(6)
+    assert np.isnan([low_s, high_s]).all()
