@@ -415,9 +415,11 @@ class Score(Struct, frozen=True):
     r2: float | None
     negative: int
     """The number of lines with a negative prediction, which counts as 0."""
+    intervals: int
+    """The number of lines that `coverage` refers to."""
     coverage: float | None
-    """The share of times within their 90 % intervals; a negative prediction has no interval, and
-    its time counts as outside. None for a model without intervals."""
+    """The share of times within their 90 % intervals, of lines that have one; a negative prediction
+    has none, and its time counts as outside. None for a model without intervals."""
 
     def cells(self, sign: str = "+") -> dict[str, str]:
         """Return the errors as the cells of a table's row, by their heads; see `errors_text`."""
@@ -468,6 +470,7 @@ def score_of(lines: Table) -> Score:
         later_sum_error=sum_error(total_s[later], measured_s[later]),
         r2=r_squared(predicted_s, measured_s),
         negative=int(np.count_nonzero(known["negative"])),
+        intervals=int(np.count_nonzero(counts)),
         coverage=float(inside[counts].mean()) if counts.any() else None,
     )
 

@@ -124,7 +124,10 @@ class VerifyReport(Readable):
         files = ", ".join(map(printable, self.files))
         lines = [f"{printable(self.model)} against {lines_of} of {files}"]
         lines += TextTable(("event", *overall), rows).lines()
-        lines.append(wrapped(f"  ({errors_text()}; in 90 %: share of lines within the interval)"))
+        within = "share of lines within the interval"
+        if 0 < self.overall.intervals < self.overall.predicted:
+            within += f", of the {self.overall.intervals:,} that have one"
+        lines.append(wrapped(f"  ({errors_text()}; in 90 %: {within})"))
         if self.worst:
             lines.append("worst lines, by relative error:")
             worst = [line.cells() for line in self.worst]

@@ -90,9 +90,9 @@ class StudyRun(Readable):
         lines = [
             f"Predicted run time: {total}; {share} of it in useful events",
             f"  network: {printable(self.network.text())}",
-            "",
-            lost_table(lost, ranges=True),
         ]
+        if table := lost_table(lost, ranges=True):
+            lines += ["", table]
         if self.timings_out is not None:
             count = count_text(len(lost.categories), "timing line")
             lines += ["", f"{count} appended to {printable(str(self.timings_out))}"]

@@ -303,12 +303,12 @@ def _basis_sentences(report: RewriteReport) -> Iterator[str]:
     run = report.run_time
     if untouched and run is not None and run.network != report.terms.recorded:
         of_other_types += " (as recorded: the network counts only in the run time)"
+    if alone is None:
+        return
     if not report.fitted.uses_params:
         if not report.changes_nothing:
             share = percent_text(alone, 1) if untouched else "All"
             yield f"{share} of the new time rests on {spelled('dilation')} alone{of_other_types}."
-        return
-    if alone is None:
         return
     expected = predicted_expected(report.statistics, report.expected)
     within = " (± unknown)" if expected.seconds > 0 and expected.interval_s is None else ""

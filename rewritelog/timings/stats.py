@@ -93,7 +93,8 @@ class EventStats(Struct):
         if self.unit == TimeUnit.SECONDS:
             times = f"{time_text(self.total)} in all, {time_text(mean)} on average"
         elif self.unit == TimeUnit.CYCLES:
-            times = f"{self.total:.6g} cycles in all, {mean:.6g} cycles on average"
+            shown = [f"{n:,.0f}" if n >= 1e4 else f"{n:.6g}" for n in (self.total, mean)]
+            times = "{} cycles in all, {} cycles on average".format(*shown)
         count = count_text(self.lines, "line")
         yield f"{printable(self.event)}({', '.join(names)}): {count}, {times}"
         ranges = zip(names, *self.ranges, strict=True)

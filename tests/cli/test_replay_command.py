@@ -526,6 +526,12 @@ def test_lost_cycles_that_lack_sebs_or_have_too_many_variables(tmp_path: Path) -
     assert (done.returncode, "--var: there are at most 20" in done.stderr) == (2, True)
 
 
+def test_a_run_without_any_time_has_neither_a_table_nor_a_basis(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path / "logs", [[seb(0, 0)], [seb(0, 0)]])
+    assert run("lost-cycles", folder).stdout.endswith("recorded transit time\n")
+    assert "rests on" not in run("rewrite", folder, "--dry-run", "--dilation", "2").stdout
+
+
 def test_sweeps_and_lost_cycles_say_what_is_odd_about_the_links(tmp_path: Path) -> None:
     """Only `replay` did."""
     twice = [message(0.5, 0.25, msg_id=7, dst_node=1)] * 2

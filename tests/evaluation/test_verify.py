@@ -54,6 +54,19 @@ def test_figures_by_hand(model: Path, tmp_path: Path) -> None:
     assert report.worst[0].predicted_s == pytest.approx(1e-6)
 
 
+def test_lines_without_an_interval_do_not_count_in_the_share_within(tmp_path: Path) -> None:
+    lines = [("k", 1e-6 * n, float(n)) for n in range(1, 21)]
+    few = [("few", 1e-6 * n, float(n)) for n in (1, 2)]
+    fitted = rewritelog.fit(write_timings(tmp_path / "fit.txt", *lines, *few))
+    report = rewritelog.verify(
+        fitted, write_timings(tmp_path / "t.txt", *lines, ("few", 9e-6, 3.0))
+    )
+    assert (report.overall.intervals, report.overall.coverage) == (20, 1.0)
+    assert "of the 20 that have one" in " ".join(report.text().split())
+    of_all = rewritelog.verify(fitted, write_timings(tmp_path / "k.txt", *lines))
+    assert "that have one" not in " ".join(of_all.text().split())
+
+
 def test_worst_calls_have_the_names_of_their_parameters(model: Path, tmp_path: Path) -> None:
     lines = write_timings(tmp_path / "t.txt", ("k", 4e-6, 2.0))
     assert "k(2)" in rewritelog.verify(model, lines).text()
