@@ -486,14 +486,27 @@ def _cause(fit: EventFit) -> tuple[str, str]:
     short = np.count_nonzero(ratios < 1 / OUTLIER_FACTOR)
     # calls that merely vary are as often much longer as much shorter
     if fit.quality.outliers and MORE_THAN_NOISE * short < long <= FEW_LONG * len(ratios):
+        share = percent_text(long / len(ratios), 1)
         return "long calls", (
-            f"{percent_text(long / len(ratios), 1)} of the calls took more than twice as long as "
-            "predicted: they were disturbed, or do something else; time the event again on an idle "
-            "machine, see whether these calls differ, or leave them out of totals with "
-            f"{spelled('total', 'typical')}"
+            f"{share} of the calls took more than twice as long as predicted{_why_long(fit)}"
         )
     advice = "look for disturbed measurements or for a missing parameter"
     return "", _of_few_lines() if fit.judged.samples < FEW else advice
+
+
+def _why_long(fit: EventFit) -> str:
+    """Return why some calls take longer than predicted, with advice."""
+    repeats = np.zeros(0) if fit.exact_matches is None else fit.exact_matches.ratios
+    if len(repeats) > len(fit.ratios) / 2 and (repeats <= OUTLIER_FACTOR).all():
+        return (
+            ", and so did their repeats: they do something else; time more calls with parameters "
+            "like theirs, or add a parameter that sets them apart"
+        )
+    return (
+        ": they were disturbed, or do something else; time the event again on an idle machine, see "
+        "whether these calls differ, or leave them out of totals with "
+        f"{spelled('total', 'typical')}"
+    )
 
 
 def _of_few_lines(effect: str = "") -> str:

@@ -268,6 +268,16 @@ def test_calls_that_vary_are_not_said_to_be_long_ones(tmp_path: Path) -> None:
     assert "2.5 % of the calls took more than twice as long as predicted" in of_stalled
 
 
+def test_long_calls_whose_repeats_are_as_long_were_not_disturbed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.repeat(np.arange(1.0, 41.0), 6)
+    times = 1e-5 * sizes * np.where(np.isin(sizes, [7, 19, 31]), 3.2, 1) * rng.normal(1, 0.01, 240)
+    lines = [("k", t, n) for n, t in zip(sizes.tolist(), times.tolist(), strict=True)]
+    (warning,) = fit(FitCommand((write_timings(tmp_path / "t.txt", *lines),))).warnings
+    assert "so did their repeats" in warning
+    assert "disturbed" not in warning
+
+
 def test_a_warning_for_each_event_and_cause_says_what_to_do(tmp_path: Path) -> None:
     warnings = fit(FitCommand((noisy(tmp_path),))).warnings
     assert sum("noise" in text for text in warnings) == 1
