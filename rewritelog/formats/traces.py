@@ -8,6 +8,7 @@ that follow dependencies load all events of a unit.
 
 from __future__ import annotations
 
+import math
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -202,15 +203,15 @@ class Rounding(Struct, frozen=True):
 
     item_s: float = 0.0
     """The largest change of an item."""
-    file_s: float = 0.0
-    """The largest change of the sum of a file."""
+    sum_s: float = 0.0
+    """The largest change of the sum of a lane or of a file."""
     to_zero: int = 0
     """The number of items whose new duration became 0."""
 
     def __add__(self, other: Rounding) -> Rounding:
         return Rounding(
             max(self.item_s, other.item_s),
-            max(self.file_s, other.file_s),
+            max(self.sum_s, other.sum_s),
             self.to_zero + other.to_zero,
         )
 
@@ -225,18 +226,21 @@ _MOST_MICROS = 2.0**64
 class UnitWriter:
     """Rounds the durations of a unit to whole microseconds, and makes the bytes of its parts.
 
-    The running sum of new durations is rounded, so errors of single durations do not add up.
+    In each lane the running sum of new durations is rounded, so that errors of single durations do
+    not add up where a simulator adds durations; nor do the errors of lanes in that of the unit.
     """
 
     def __init__(self) -> None:
-        self._carried = 0.0
-        """The exact sum of new durations minus the written sum, in microseconds."""
+        self._carried: dict[int, float] = {}
+        """By lane, the exact sum of new durations minus the written sum, in microseconds."""
         self._rounding = NOT_ROUNDED
 
     @property
     def rounding(self) -> Rounding:
         """By how much new durations were rounded so far."""
-        return self._rounding + Rounding(file_s=1e-6 * abs(self._carried))
+        carried = self._carried.values()
+        sums = [math.fsum(carried), *carried]
+        return self._rounding + Rounding(sum_s=1e-6 * max(map(abs, sums)))
 
     def written(self, part: Part, duration_s: Floats, changes: Flags) -> tuple[Bytes, Keys]:
         """Return the bytes of the next part with new durations where `changes`, packed as they are.
@@ -250,10 +254,10 @@ class UnitWriter:
                 f"{Location(part.unit.path, node=part.first + int(bad[0]))}: the new duration "
                 f"{duration_s[bad[0]]:g} s is no number of microseconds of 64 bits"
             )
-        rounded = np.floor(micros)
-        rest = np.cumsum(np.concatenate([[self._carried], micros - rounded]))
-        rounded += np.diff(np.floor(rest + 0.5))
-        self._carried = float(rest[-1] - np.floor(rest[-1] + 0.5))
+        some = np.flatnonzero(micros)
+        lane = 2 * part["lane"][some] + part["on_host"][some]
+        rounded = micros.copy()
+        rounded[some] = self._rounded(micros[some], lane)
         self._rounding += Rounding(
             item_s=1e-6 * float(np.abs(rounded - micros).max(initial=0.0)),
             to_zero=int(np.count_nonzero((rounded == 0) & (micros > 0))),
@@ -264,6 +268,37 @@ class UnitWriter:
             packed = zlib.compress(data.tobytes(), _PACKED_LEVEL, _GZIP_BITS)
             data = np.frombuffer(packed, dtype=np.uint8)
         return data, new
+
+    def _rounded(self, micros: Floats, lane: Ints) -> Floats:
+        """Return whole microseconds whose sums are true in each lane, and in all together."""
+        if not len(micros):
+            return micros
+        lanes, lane = np.unique(lane, return_inverse=True)
+        order = np.argsort(lane, kind="stable")
+        counts = np.bincount(lane)
+        ends = np.cumsum(counts)
+        carried = np.array([self._carried.get(key, 0.0) for key in lanes.tolist()])
+        whole = np.floor(micros[order])
+        sums = np.cumsum(micros[order] - whole)
+        before = np.concatenate([[0.0], sums[ends[:-1] - 1]])
+        rest = sums + np.repeat(carried - before, counts)
+        written = np.maximum(np.floor(rest + 0.5), 0.0)
+        first = ends - counts
+        steps = np.diff(written, prepend=0.0)
+        steps[first] = written[first]
+        rounded = np.empty_like(micros)
+        rounded[order] = whole + steps
+        carried = (rest - written)[ends - 1]
+        self._carried |= zip(lanes.tolist(), carried.tolist(), strict=True)
+        excess = math.fsum(self._carried.values())
+        sign = math.copysign(1.0, excess)
+        for at in np.argsort(-sign * carried)[: round(abs(excess))].tolist():
+            items = order[first[at] : ends[at]]
+            item = items[np.argmin(sign * (rounded - micros)[items])]
+            if sign * (rounded[item] - micros[item]) < 0:  # it stays within a microsecond
+                rounded[item] += sign
+                self._carried[int(lanes[at])] -= sign
+        return rounded
 
 
 @dataclass(frozen=True, repr=False, eq=False)

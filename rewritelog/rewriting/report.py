@@ -463,8 +463,8 @@ def _closing(report: RewriteReport) -> Iterator[str]:
         zero = f"; {rounding.to_zero:,} of them became 0" if rounding.to_zero else ""
         yield (
             "new durations are rounded to whole microseconds, each by at most "
-            f"{1e6 * rounding.item_s:.2g} µs, their sum in a {report.terms.lane} by at most "
-            f"half of one{zero}"
+            f"{1e6 * rounding.item_s:.2g} µs, their sum in a {report.terms.lane}, and in each of "
+            f"its threads and streams, by at most {1e6 * rounding.sum_s:.2g} µs{zero}"
         )
     took = f"done in {report.seconds:.2f} s on {count_text(report.workers, kind)}"
     yield f"{printable(target)}: {took}"

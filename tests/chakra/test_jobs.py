@@ -123,7 +123,8 @@ def test_rounding_is_told_only_where_durations_were_rounded(tmp_path: Path) -> N
     path = write_traces(tmp_path / "t", [[node(1, duration=1), node(2, duration=40)]])
     assert "rounded" not in rewritelog.rewrite(path, None, dilation=3).text()
     text = " ".join(rewritelog.rewrite(path, None, dilation=1.01).text().split())
-    assert "each by at most 0.4 µs, their sum in a rank by at most half of one" in text
+    assert "each by at most 0.4 µs, their sum in a rank, and in each of its threads" in text
+    assert "and streams, by at most 0.41 µs nothing" in text
     assert "became 0" not in text
     report = rewritelog.rewrite(path, None, dilation=0.1)
     assert "1 of them became 0" in " ".join(report.text().split())
@@ -137,7 +138,37 @@ def test_the_rounding_of_a_sum_is_that_of_the_whole_file(
     for size in (1 << 20, 64):
         monkeypatch.setattr(reader, "PART_BYTES", size)
         rounding = rewritelog.rewrite(path, None, dilation=1.05).to_json()["rounding"]
-        assert rounding["file_s"] == pytest.approx(0, abs=1e-15)
+        assert rounding["sum_s"] == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("dilation", [0.5, 0.37, 1.05, 0.031])
+def test_sums_are_true_in_each_stream_and_in_the_rank(
+    dilation: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Carried from stream to stream, one had a third more than its time, another two thirds."""
+    draw = np.random.default_rng(3)
+    lanes, old = draw.integers(0, 12, 3000), draw.integers(0, 9, 3000)
+    lanes[:1000], old[:1000] = np.tile([7, 11], 500), np.tile([5, 3], 500)
+    nodes = [
+        node(k, duration=int(old[k - 1]), attributes={
+            "stream": ("int64", int(lanes[k - 1] // 2)),
+            "tid": ("int64", int(lanes[k - 1] // 2)),
+            "is_cpu_op": ("bool", bool(lanes[k - 1] % 2)),
+        })
+        for k in range(1, 3001)
+    ]  # fmt: skip
+    path = write_traces(tmp_path / "t", [nodes])
+    monkeypatch.setattr(reader, "PART_BYTES", 20_000)
+    report = rewritelog.rewrite(path, tmp_path / "o", dilation=dilation)
+    new, rounding = np.array(durations(tmp_path / "o")[0]), report.to_json()["rounding"]
+    errors = new - dilation * old
+    assert np.abs(errors).max() == pytest.approx(1e6 * rounding["item_s"])
+    assert np.abs(errors).max() < 2
+    of_lanes = np.bincount(lanes, errors)
+    assert np.abs(of_lanes).max() <= 1
+    assert abs(errors.sum()) <= 1
+    largest = max(abs(errors.sum()), np.abs(of_lanes).max())
+    assert largest == pytest.approx(1e6 * rounding["sum_s"], abs=1e-6)
 
 
 def test_a_file_says_which_parameters_events_have(traces: Path, tmp_path: Path) -> None:
