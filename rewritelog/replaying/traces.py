@@ -25,7 +25,15 @@ from msgspec.structs import replace
 
 from rewritelog.arrays import Floats, Ints, Table, Texts, occurrences_before, pair_keys, paired
 from rewritelog.core import core
-from rewritelog.formats.traces import Collective, Events, Traces, communicating, joined, kinds_of
+from rewritelog.formats.traces import (
+    NO_ROW,
+    Collective,
+    Events,
+    Traces,
+    communicating,
+    joined,
+    kinds_of,
+)
 from rewritelog.models.base import EventKey
 from rewritelog.replaying.workload import (
     DEVICE,
@@ -125,6 +133,9 @@ def workload_of(
         are_new = [events[name][rows] != events["duration_s"][rows] for name in durations]
         overridden = int(np.count_nonzero(np.any(are_new, axis=0)))
     differs = (kinds != kinds[:, first_part][:, collective]).any(axis=0)
+    on_device = (events["type"] == traces.computing) & ~events["on_host"]
+    is_needed = np.zeros(len(events), dtype=np.bool_)
+    is_needed[deps.named[deps.followed]] = True
     nodes = Nodes(
         lanes,
         _transfers(events, seb, (parts, sends, receives), first_part, collective),
@@ -138,6 +149,9 @@ def workload_of(
         received=seb[receives],
         missing=int(np.count_nonzero(~deps.followed & ~deps.by_control)),
         ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),
+        absent_control=int(np.count_nonzero((deps.named == NO_ROW) & deps.by_control)),
+        on_device=int(np.count_nonzero(on_device)),
+        leaves=int(np.count_nonzero(on_device & ~is_needed & events["on_host"].any())),
         unmatched=len(receives) - len(received),
         mismatched=len(np.unique(collective[differs])),
         overridden=overridden,

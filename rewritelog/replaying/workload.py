@@ -174,6 +174,12 @@ class Nodes(Struct, frozen=True):
     """The number of data dependencies on nodes that are not there."""
     ignored: int
     """The number of control dependencies, if some are on nodes that are not there."""
+    absent_control: int
+    """The number of those that are."""
+    on_device: int
+    """The number of nodes that compute on devices."""
+    leaves: int
+    """The number of those that nothing depends on; 0 without nodes on hosts, which might."""
     unmatched: int
     """The number of messages received that no rank sends."""
     mismatched: int
@@ -220,8 +226,13 @@ class Nodes(Struct, frozen=True):
             yield f"{deps} on nodes that are not there: ignored"
         if self.ignored:
             control = count_text(self.ignored, "control dependency")
-            why = "some are on nodes that are not there, for which newer simulators end"
-            yield f"{control} ignored: {why} (`rewritelog check`)"
+            of_them = "is" if self.absent_control == 1 else "are"
+            why = f"{of_them} on nodes that are not there, for which newer simulators end"
+            yield f"{control} ignored: {self.absent_control:,} {why} (`rewritelog check`)"
+        if self.leaves > self.on_device / 2:
+            leaves, nodes = f"{self.leaves:,}", count_text(self.on_device, "node")
+            why = "unless they end last, new durations for them change nothing"
+            yield f"nothing depends on {leaves} of {nodes} on devices: {why} (`rewritelog check`)"
         if self.unmatched:
             received = count_text(self.unmatched, "message")
             yield f"{received} received that no rank sends: not waited for"

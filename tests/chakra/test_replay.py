@@ -174,9 +174,19 @@ def test_control_dependencies_are_waited_for_unless_some_are_on_missing_nodes(
     assert starts(report) == [0, 0, 5, 5]
     assert starts(report, 1) == [0, 0, 5]
     (warning,) = report.warnings
-    assert warning.startswith(
-        "8 control dependencies ignored: some are on nodes that are not there"
-    )
+    assert warning.startswith("8 control dependencies ignored: 1 is on nodes that are not there")
+
+
+def test_kernels_that_nothing_waits_for_are_told_where_a_host_might(tmp_path: Path) -> None:
+    device = {"is_cpu_op": ("bool", False), "stream": ("int64", 7)}
+    kernels = [node(k, attributes=device, deps=[k - 10]) for k in range(11, 21)]
+    launches = [node(k, attributes={"is_cpu_op": ("bool", True)}) for k in range(1, 11)]
+    report = rewritelog.rewrite(write_traces(tmp_path / "t", [launches + kernels]), None, speedup=2)
+    (warning,) = [warning for warning in report.warnings if "nothing depends" in warning]
+    assert "10 of 10 nodes on devices: unless they end last" in warning
+    waiting = node(21, attributes={"is_cpu_op": ("bool", True)}, deps=range(11, 17))
+    traces = write_traces(tmp_path / "waited", [[*launches, *kernels, waiting]])
+    assert not any("nothing depends" in warning for warning in rewritelog.replay(traces).warnings)
 
 
 def test_a_node_that_never_runs_is_named_by_its_place_in_its_file(tmp_path: Path) -> None:

@@ -210,13 +210,14 @@ def log_folder(path: Path) -> Path:
         if input_exists(path):
             raise RewriteLogError(
                 f"{path}: is neither a log folder, a bgTrace file nor a Chakra trace, "
-                "NAME.RANK.et in binary form"
+                "NAME.RANK.et in binary form (PyTorch records JSON, which programs of Chakra join "
+                "and convert)"
             )
         raise MissingFileError(f"{path}: does not exist")
     if not input_exists(folder / SUMMARY_NAME):
         raise MissingFileError(
             f"{folder}: no log set here: the file {SUMMARY_NAME} is missing (and there are no "
-            "Chakra traces, NAME.RANK.et in binary form)"
+            "Chakra traces, NAME.RANK.et in binary form, which PyTorch's JSON is converted to)"
         )
     return folder
 
