@@ -57,8 +57,8 @@ from rewritelog.text import (
     json_of,
     percent_text,
     printable,
-    quoted,
     ratio_text,
+    some_quoted,
     speedup,
     time_column,
     time_text,
@@ -619,16 +619,17 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     """Yield a warning for each event and doubt; if a doubt concerns many events, one for all."""
     events = {name: event.counts for name, event in sorted(statistics.events.items())}
     concerned = {doubt: [name for name in events if events[name][doubt]] for doubt in _DOUBTS}
+    quoted = dict(zip(events, some_quoted([*events], len(events)), strict=True))
     for name, counts in events.items():
         for doubt, names in concerned.items():
             if counts[doubt] and len(names) <= MOST_ALIKE:
-                yield f"event {quoted(name)}: {_doubt_text(doubt, counts, terms)}"
+                yield f"event {quoted[name]}: {_doubt_text(doubt, counts, terms)}"
     for doubt, names in concerned.items():
         if len(names) > MOST_ALIKE:
             most = max(names, key=lambda name: events[name]["records"])
             together = sum((events[name] for name in names), Counter[str]())
             text = _doubt_text(doubt, together, terms).replace("this event", "these events")
-            yield f"{len(names):,} events, the largest being {quoted(most)}: {text}"
+            yield f"{len(names):,} events, the largest being {quoted[most]}: {text}"
 
 
 def _doubt_text(doubt: str, counts: Counter[str], terms: Terms) -> str:

@@ -33,7 +33,7 @@ from rewritelog.models.expressions import FormulaError, Origin, checked_names
 from rewritelog.options import PathsLike, flag
 from rewritelog.paths import STANDARD_STREAM, to_input, to_inputs
 from rewritelog.progress import report_progress
-from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten
+from rewritelog.text import FAULTS_SHOWN, count_text, fault_text, printable, shorten, some_text
 from rewritelog.timings.samples import SampleLocations, Timings, TimingsLike, to_files_or_samples
 from tracebigsim.errors import TraceFileError
 from tracebigsim.files import TextChunk, scan_chunks
@@ -174,13 +174,18 @@ class StudyNames(Struct):
 class MalformedLines(Struct):
     """The number of malformed lines, which are left out, and the first few of them.
 
-    Also the files that were given more than once, whose lines count more than once.
+    Also the files that were given more than once, whose lines count more than once, and those that
+    have no line.
     """
 
     count: int = 0
     examples: list[str] = []
     files: dict[str, list[Path]] = {}
     """The paths under which each file was given."""
+    without: list[Path] = []
+    """Files that are not empty, but have no line."""
+    has_lines: bool = False
+    """Whether any file has one."""
 
     def scanned(self, path: Path, *, strict: bool = False) -> Iterator[tuple[TextChunk, LineTable]]:
         """Yield each chunk of a file with its table, and note its malformed lines.
@@ -188,7 +193,7 @@ class MalformedLines(Struct):
         Raise `TimingError` for a file that cannot be read and, with `strict`, for a malformed line.
         """
         self.files.setdefault(os.path.realpath(path), []).append(path)
-        has_lines = False
+        is_empty, has_lines = True, False
         try:
             for chunk, table in scan_chunks(path):
                 texts = [fault_text(path, f.line, f.problem, f.text) for f in table.faults]
@@ -196,7 +201,8 @@ class MalformedLines(Struct):
                     raise TimingError(texts[0])
                 self.count += table.fault_count
                 self.examples += texts[: FAULTS_SHOWN - len(self.examples)]
-                has_lines |= len(table) > 0
+                has_lines |= len(table) + table.fault_count > 0
+                is_empty = False
                 yield chunk, table
         except TraceFileError as error:
             ways = "a timed program prints timing lines, and `rewritelog timings` makes those of"
@@ -205,12 +211,18 @@ class MalformedLines(Struct):
         if not has_lines and path.name.endswith((".et", ".et.gz")):
             advice = "`rewritelog timings` makes timing lines of Chakra traces"
             raise TimingError(f"{path}: no timing line found; {advice}")
+        self.has_lines |= has_lines
+        if not has_lines and not is_empty:
+            self.without.append(path)
 
     def warnings(self, what: str) -> Iterator[str]:
         """Yield a warning of the lines, named `what`, and one for each file that is given again."""
         if self.count:
             lines = count_text(self.count, f"malformed {what}")
             yield f"{lines} left out: {'; '.join(self.examples)}"
+        if self.without and self.has_lines:
+            paths = some_text([str(path) for path in self.without], FAULTS_SHOWN)
+            yield f"{count_text(len(self.without), 'file')} without a {what}: {paths}"
         for _, *again in self.files.values():
             for path in again:
                 yield f"{path}: given more than once, so its lines count more than once"

@@ -289,3 +289,15 @@ def test_what_cannot_be_verified(model: Path, tmp_path: Path) -> None:
         verify(model, [empty])
     with pytest.raises(UsageError, match="0 or more, not -1"):
         rewritelog.verify(model, empty, worst=-1)
+
+
+def test_a_file_without_a_line_beside_others_is_named(tmp_path: Path) -> None:
+    """A model file or a page among the timings went unnoticed; empty files are as ranks leave."""
+    lines = write_timings(tmp_path / "t.txt", ("k", 1e-6, 1.0))
+    (tmp_path / "page.txt").write_text("no line\n")
+    (tmp_path / "empty.txt").touch()
+    read = read_timings([lines, tmp_path / "page.txt", tmp_path / "empty.txt"])
+    (warning,) = read.warnings
+    assert warning == f"1 file without a timing line: {tmp_path / 'page.txt'}"
+    with pytest.raises(TimingError, match="no timing line found; one is like"):
+        read_timings([tmp_path / "page.txt", tmp_path / "empty.txt"])
