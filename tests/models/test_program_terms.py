@@ -336,6 +336,20 @@ def test_a_power_beside_an_overhead_goes_on_beyond_it(power: int, share: float) 
     np.testing.assert_allclose(predicted, law(far), rtol=0.3)
 
 
+@pytest.mark.parametrize(("power", "seed"), [(2, 1), (3, 3)])
+def test_a_power_beside_an_overhead_goes_on_beyond_doubled_sizes(power: int, seed: int) -> None:
+    """At four times the largest of five doubled sizes, a cube was 82 % too small."""
+    rng = np.random.default_rng(seed)
+    sizes = np.repeat(2.0 ** np.arange(5, 10), 5)
+
+    def law(n: Any) -> Any:
+        return 1e-3 * (0.5 + 0.5 * (n / 512) ** power)
+
+    fitted = auto(sizes[:, None], law(sizes) * np.exp(0.02 * rng.standard_normal(25)))
+    far = np.array([1024.0, 2048.0])
+    np.testing.assert_allclose(fitted.predict("kernel", far[:, None]), law(far), rtol=0.1)
+
+
 @pytest.mark.parametrize("largest", [64.0, 72.0])
 def test_more_threads_than_were_timed_do_not_take_exponentially_longer(largest: float) -> None:
     """At 1,024 threads a call took 130 times as long, since 64 threads may be a tree's depth."""

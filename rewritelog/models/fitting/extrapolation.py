@@ -60,7 +60,7 @@ class Growth(Form, frozen=True, rename={"widening_rate": "error"}):
     (`_largest_growth`)."""
     dense: tuple[int, ...] = ()
     """The numbers of the parameters with several values in the upper half of their range, which
-    show the shape of the growth there."""
+    show the shape of the growth there; of all if the trial was good, which shows it too."""
     depths: tuple[int, ...] = ()
     """Those of the parameters that may be depths of trees."""
 
@@ -202,7 +202,7 @@ def growth_of(
     """
     samples = validation.selection.samples
     most_s = float(samples.seconds.max()) if (samples.seconds > 0).any() else None
-    weights, rate = selected, None
+    weights, rate, good = selected, None, False
     splits = list(_trial_splits(validation.selection))
     if splits and held_out_s is not None:
         report_progress("extrapolation")
@@ -213,9 +213,10 @@ def growth_of(
         usual = are_usual(samples, held_out_s)
         ratios = ratios_of(samples.seconds[usual], held_out_s[usual], points.count_of_row[usual])
         rate = widening_rate(ratios, min(len(points), len(ratios)), np.exp(-residual), distances)
+        good = _trial_error(residual) <= tuning.GOOD_TRIAL * _trial_error(np.log(ratios))
     function = None if weights == selected else validation.solve(weights)
     values = dict(enumerate(map(np.unique, samples.params.T), 1))
-    dense = tuple(number for number, of_one in values.items() if _are_dense(of_one))
+    dense = tuple(number for number, of_one in values.items() if good or _are_dense(of_one))
     depths = tuple(number for number, of_one in values.items() if may_be_depth(of_one))
     return Growth(function, rate, most_s, dense, depths)
 
