@@ -90,9 +90,9 @@ class FittedModel(Fitted):
 
         X is an array or lists with one column for each parameter, or a DataFrame or dictionary
         of columns by the names of the parameters; other columns are ignored. The result is NaN
-        where the fit is undefined. These are usual times of single calls; `total` is
-        for their sum. Raise `UsageError` for an event without a fit for that
-        many parameters, and `UsageTypeError` for what is no number.
+        where the fit is undefined. These are usual times of single calls; `total` is for their sum.
+        Raise `UsageError` for an event without a fit for that many parameters, and `UsageTypeError`
+        for what is no number.
 
         >>> fitted = rewritelog.fit({"work": ([[1], [2], [4], [8]], [1e-6, 2e-6, 4e-6, 8e-6])})
         >>> fitted.predict("work", {"p1": [3, 16]})

@@ -292,10 +292,11 @@ class UnitWriter:
         self._carried |= zip(lanes.tolist(), carried.tolist(), strict=True)
         excess = math.fsum(self._carried.values())
         sign = math.copysign(1.0, excess)
+        errors = sign * (rounded - micros)
         for at in np.argsort(-sign * carried)[: round(abs(excess))].tolist():
             items = order[first[at] : ends[at]]
-            item = items[np.argmin(sign * (rounded - micros)[items])]
-            if sign * (rounded[item] - micros[item]) < 0:  # it stays within a microsecond
+            item = items[np.argmin(errors[items])]
+            if errors[item] < 0:  # it stays within a microsecond
                 rounded[item] += sign
                 self._carried[int(lanes[at])] -= sign
         return rounded
