@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chakrabuilder import node, write_traces
+from chosen import by_tier
 from exporting.perfetto_reader import opened
 from exporting.test_chrome import overlapping_sebs
 from oracle import SAMPLE_LOGS
@@ -59,8 +60,9 @@ def test_slices_that_perfetto_drops_are_told(tmp_path: Path) -> None:
     assert not rewritelog.export(traces, tmp_path / "out3", "chrome", replayed=True).warnings
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cells", "cells-2workers", "ampi-halo"])
+@pytest.mark.parametrize(
+    "name", by_tier(["cells", "cells-2workers", "ampi-halo"], (), ["cells-2workers"])
+)
 def test_perfetto_reads_what_the_logs_say(name: str, tmp_path: Path) -> None:
     logs = open_logs(SAMPLE_LOGS / name)
     rewritelog.export(SAMPLE_LOGS / name, tmp_path / "out", "chrome")

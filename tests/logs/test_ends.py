@@ -9,7 +9,7 @@ from chosen import by_tier
 from fuzz.timelines import timelines_check
 
 
-@pytest.mark.parametrize("variant", by_tier(range(28), [0, 27], range(1, 27)))
+@pytest.mark.parametrize("variant", by_tier(range(28), [0, 27], range(1, 27, 4)))
 def test_a_timeline_that_ends_anywhere_is_refused(variant: int, tmp_path: Path) -> None:
     """In each log version and byte order, with receive times shifted or kept."""
     check, seeds = timelines_check(tmp_path)

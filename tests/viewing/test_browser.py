@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chosen import by_tier
 from commands import rewritelog as run
 from faulty import HANGS_S
 from logbuilder import bracket, seb, write_logs, write_params, write_timings
@@ -485,7 +486,7 @@ LEGEND_ENDS = """Bokeh.documents.flatMap((root) => [...root.all_models]).filter(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", by_tier([400, 1280], (), [400]))
 def test_legends_fit_into_the_page_and_leave_room_for_the_plot(tmp_path: Path, width: int) -> None:
     lines = [[seb(k, k + 1, events=bracket(0.2, 0.8)) for k in range(9)]]
     logs = write_logs(tmp_path / "logs", lines)
