@@ -244,10 +244,8 @@ def _violations(traces: Traces, events: Events) -> Iterator[tuple[str, Ints, str
     is_collective = (events["type"] == traces.communicating[0]) & ~events["on_host"]
     unknown = np.flatnonzero(is_collective & ~is_known)
     yield "collective-unknown", unknown, "a collective of a comm_type that ASTRA-sim lacks"
-    is_needed = np.zeros(len(events), dtype=np.bool_)
-    is_needed[before] = True
     computing = events["type"] == traces.computing
-    leaves = np.flatnonzero(computing & ~is_needed & ~events["on_host"])
-    yield "device-leaf", leaves, "nothing depends on it"
+    is_leaf = computing & ~events["on_host"] & ~deps.needed(len(events))
+    yield "device-leaf", np.flatnonzero(is_leaf), "nothing depends on it"
     zero = np.flatnonzero(computing & (events["duration_s"] == 0))
     yield "zero-duration", zero, "takes no time"

@@ -89,6 +89,12 @@ class Dependencies(NamedTuple):
     """Whether a simulator follows it: control ones only if all name events that are there, since
     simulators that follow these refuse other traces."""
 
+    def needed(self, count: int) -> Flags:
+        """Return which of so many events others wait for."""
+        needed = np.zeros(count, dtype=np.bool_)
+        needed[self.named[self.followed]] = True
+        return needed
+
 
 class Events:
     """Events as columns, arrays with an element for each, such as `events["duration_s"]`.

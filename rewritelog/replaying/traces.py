@@ -134,8 +134,7 @@ def workload_of(
         overridden = int(np.count_nonzero(np.any(are_new, axis=0)))
     differs = (kinds != kinds[:, first_part][:, collective]).any(axis=0)
     on_device = (events["type"] == traces.computing) & ~events["on_host"]
-    is_needed = np.zeros(len(events), dtype=np.bool_)
-    is_needed[deps.named[deps.followed]] = True
+    is_leaf = on_device & ~deps.needed(len(events))
     nodes = Nodes(
         lanes,
         _transfers(events, seb, (parts, sends, receives), first_part, collective),
@@ -151,7 +150,7 @@ def workload_of(
         ignored=int(np.count_nonzero(~deps.followed & deps.by_control)),
         absent_control=int(np.count_nonzero((deps.named == NO_ROW) & deps.by_control)),
         on_device=int(np.count_nonzero(on_device)),
-        leaves=int(np.count_nonzero(on_device & ~is_needed & events["on_host"].any())),
+        leaves=int(np.count_nonzero(is_leaf)) if events["on_host"].any() else 0,
         unmatched=len(receives) - len(received),
         mismatched=len(np.unique(collective[differs])),
         overridden=overridden,

@@ -619,7 +619,8 @@ def _about_events(statistics: BlockStatistics, terms: Terms) -> Iterator[str]:
     """Yield a warning for each event and doubt; if a doubt concerns many events, one for all."""
     events = {name: event.counts for name, event in sorted(statistics.events.items())}
     concerned = {doubt: [name for name in events if events[name][doubt]] for doubt in _DOUBTS}
-    quoted = dict(zip(events, some_quoted([*events], len(events)), strict=True))
+    doubtful = [*dict.fromkeys(name for names in concerned.values() for name in names)]
+    quoted = dict(zip(doubtful, some_quoted(doubtful, len(doubtful)), strict=True))
     for name, counts in events.items():
         for doubt, names in concerned.items():
             if counts[doubt] and len(names) <= MOST_ALIKE:
